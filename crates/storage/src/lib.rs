@@ -1,0 +1,15 @@
+//! A transactional storage engine: memory-mapped, copy-on-write, multi-version B+trees behind a compressed journal.
+//!
+//! An [`Environment`](environment) is one directory. One write transaction at a time changes it; any number of readers see
+//! snapshots, and neither ever waits for the other. A commit returns when it is durable.
+
+pub mod disk;
+mod error;
+pub mod format;
+mod page;
+mod pages;
+#[cfg(test)]
+mod pages_in_memory;
+
+pub use error::{Error, Result};
+pub use format::{PAGE_SIZE, PageNumber, TransactionId};
