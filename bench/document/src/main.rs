@@ -57,7 +57,9 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let mut paths = Vec::new();
     for directory in [arguments.data.clone(), arguments.data.join("json")] {
-        for entry in std::fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
+        for entry in
+            std::fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?
+        {
             let path = entry?.path();
             let name = path.to_string_lossy().into_owned();
             if name.ends_with(".ndjson.gz") || name.ends_with(".json.gz") {

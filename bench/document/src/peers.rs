@@ -3,8 +3,8 @@
 
 use std::hint::black_box;
 
-use sonic_rs::JsonValueTrait as _;
 use simd_json::prelude::*;
+use sonic_rs::JsonValueTrait as _;
 
 pub(crate) fn parse_serde_json(texts: &[Vec<u8>]) {
     for text in texts {
@@ -64,12 +64,20 @@ pub(crate) fn read3_simd_json(text: &mut [u8], names: &[&str; 3]) -> usize {
 
 /// Looks for each name in the text, without parsing the rest.
 pub(crate) fn read3_sonic(text: &[u8], names: &[&str; 3]) -> usize {
-    names.iter().map(|name| sonic_rs::get(text, [*name]).ok().and_then(|value| value.as_str().map(str::len)).unwrap_or(0)).sum()
+    names
+        .iter()
+        .map(|name| {
+            sonic_rs::get(text, [*name]).ok().and_then(|value| value.as_str().map(str::len)).unwrap_or(0)
+        })
+        .sum()
 }
 
 pub(crate) fn read3_bson(bytes: &[u8], names: &[&str; 3]) -> usize {
     let document = bson::RawDocument::from_bytes(bytes).unwrap();
-    names.iter().map(|name| document.get(*name).ok().flatten().and_then(|value| value.as_str()).map_or(0, str::len)).sum()
+    names
+        .iter()
+        .map(|name| document.get(*name).ok().flatten().and_then(|value| value.as_str()).map_or(0, str::len))
+        .sum()
 }
 
 pub(crate) fn read3_rmp(bytes: &[u8], names: &[&str; 3]) -> usize {

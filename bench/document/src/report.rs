@@ -17,8 +17,16 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(out: Option<&Path>, quick: bool, peers: Vec<String>, only: Vec<String>) -> Result<Report> {
-        println!("{:<34} {:<20} {:>12} {:>12} {:>12}  {:<8} {:>8}", "workload", "engine", "median", "min", "max", "unit", "ours is");
+    pub(crate) fn new(
+        out: Option<&Path>,
+        quick: bool,
+        peers: Vec<String>,
+        only: Vec<String>,
+    ) -> Result<Report> {
+        println!(
+            "{:<34} {:<20} {:>12} {:>12} {:>12}  {:<8} {:>8}",
+            "workload", "engine", "median", "min", "max", "unit", "ours is"
+        );
         Ok(Report { out: out.map(std::fs::File::create).transpose()?, quick, peers, only, ours: None })
     }
 
@@ -64,7 +72,9 @@ impl Report {
             } else {
                 nanoseconds / amount as f64
             });
-            if values.len() >= runs && (self.quick || started.elapsed() > budget / 4 || values.len() >= 4 * runs) {
+            if values.len() >= runs
+                && (self.quick || started.elapsed() > budget / 4 || values.len() >= 4 * runs)
+            {
                 break;
             }
             if started.elapsed() > budget * 4 && values.len() >= 3 {
@@ -79,7 +89,13 @@ impl Report {
     }
 
     /// One number that does not vary.
-    pub(crate) fn fact(&mut self, workload: &str, engine: &str, unit: &'static str, value: f64) -> Result<()> {
+    pub(crate) fn fact(
+        &mut self,
+        workload: &str,
+        engine: &str,
+        unit: &'static str,
+        value: f64,
+    ) -> Result<()> {
         self.row(workload, engine, unit, vec![value])
     }
 

@@ -42,28 +42,71 @@ fn parse(set: &Set, report: &mut Report) -> Result<()> {
             continue;
         }
         let mut context = Context::new();
-        report.time(&workload, "jackdaw", "MB/s", set.size, || (), |()| {
-            for text in &set.texts {
-                black_box(context.parse_with(text, mode).unwrap());
-                context.reset();
-            }
-        })?;
+        report.time(
+            &workload,
+            "jackdaw",
+            "MB/s",
+            set.size,
+            || (),
+            |()| {
+                for text in &set.texts {
+                    black_box(context.parse_with(text, mode).unwrap());
+                    context.reset();
+                }
+            },
+        )?;
         if mode == Mode::Disk {
             continue;
         }
         let peer = |name| report.wants_peer(name);
-        let wanted = [peer("serde_json"), peer("simd-json-borrowed"), peer("simd-json-tape"), peer("sonic-rs"), peer("bson"), peer("rmp-serde"), peer("jsonb")];
+        let wanted = [
+            peer("serde_json"),
+            peer("simd-json-borrowed"),
+            peer("simd-json-tape"),
+            peer("sonic-rs"),
+            peer("bson"),
+            peer("rmp-serde"),
+            peer("jsonb"),
+        ];
         if wanted[0] {
-            report.time(&workload, "serde_json", "MB/s", set.size, || (), |()| peers::parse_serde_json(&set.texts))?;
+            report.time(
+                &workload,
+                "serde_json",
+                "MB/s",
+                set.size,
+                || (),
+                |()| peers::parse_serde_json(&set.texts),
+            )?;
         }
         if wanted[1] {
-            report.time(&workload, "simd-json-borrowed", "MB/s", set.size, || set.texts.clone(), |texts| peers::parse_simd_json(texts))?;
+            report.time(
+                &workload,
+                "simd-json-borrowed",
+                "MB/s",
+                set.size,
+                || set.texts.clone(),
+                |texts| peers::parse_simd_json(texts),
+            )?;
         }
         if wanted[2] {
-            report.time(&workload, "simd-json-tape", "MB/s", set.size, || set.texts.clone(), |texts| peers::parse_simd_json_tape(texts))?;
+            report.time(
+                &workload,
+                "simd-json-tape",
+                "MB/s",
+                set.size,
+                || set.texts.clone(),
+                |texts| peers::parse_simd_json_tape(texts),
+            )?;
         }
         if wanted[3] {
-            report.time(&workload, "sonic-rs", "MB/s", set.size, || (), |()| peers::parse_sonic(&set.texts))?;
+            report.time(
+                &workload,
+                "sonic-rs",
+                "MB/s",
+                set.size,
+                || (),
+                |()| peers::parse_sonic(&set.texts),
+            )?;
         }
         for (wanted, name, convert) in [
             (wanted[4], "bson", peers::to_bson as fn(&[u8]) -> Vec<u8>),
@@ -71,11 +114,18 @@ fn parse(set: &Set, report: &mut Report) -> Result<()> {
             (wanted[6], "jsonb", peers::to_jsonb),
         ] {
             if wanted {
-                report.time(&workload, name, "MB/s", set.size, || (), |()| {
-                    for text in &set.texts {
-                        black_box(convert(text));
-                    }
-                })?;
+                report.time(
+                    &workload,
+                    name,
+                    "MB/s",
+                    set.size,
+                    || (),
+                    |()| {
+                        for text in &set.texts {
+                            black_box(convert(text));
+                        }
+                    },
+                )?;
             }
         }
     }
@@ -121,44 +171,86 @@ fn read3(set: &Set, names: &[&str; 3], report: &mut Report) -> Result<()> {
         }
         black_box(sum)
     };
-    report.time(&workload, "jackdaw", "ns/doc", count, || (), |()| {
-        with_hints(&documents);
-    })?;
+    report.time(
+        &workload,
+        "jackdaw",
+        "ns/doc",
+        count,
+        || (),
+        |()| {
+            with_hints(&documents);
+        },
+    )?;
     let few = &documents[..count.min(200)];
-    report.time(&workload, "jackdaw-in-cache", "ns/doc", few.len() * 10, || (), |()| {
-        for _ in 0..10 {
-            with_hints(few);
-        }
-    })?;
-    let compressed = binary(set, Mode::Disk);
-    report.time(&workload, "jackdaw-disk", "ns/doc", count, || Context::new(), |context| {
-        let mut sum = 0;
-        for bytes in &compressed {
-            let object = Document::open(bytes).unwrap().object().unwrap();
-            for property in &properties {
-                sum += match property.get(&object) {
-                    Some(Value::Text(text)) => text.in_context(context).len(),
-                    _ => 0,
-                };
+    report.time(
+        &workload,
+        "jackdaw-in-cache",
+        "ns/doc",
+        few.len() * 10,
+        || (),
+        |()| {
+            for _ in 0..10 {
+                with_hints(few);
             }
-            context.reset();
-        }
-        black_box(sum);
-    })?;
+        },
+    )?;
+    let compressed = binary(set, Mode::Disk);
+    report.time(
+        &workload,
+        "jackdaw-disk",
+        "ns/doc",
+        count,
+        || Context::new(),
+        |context| {
+            let mut sum = 0;
+            for bytes in &compressed {
+                let object = Document::open(bytes).unwrap().object().unwrap();
+                for property in &properties {
+                    sum += match property.get(&object) {
+                        Some(Value::Text(text)) => text.in_context(context).len(),
+                        _ => 0,
+                    };
+                }
+                context.reset();
+            }
+            black_box(sum);
+        },
+    )?;
     if report.wants_peer("serde_json") {
-        report.time(&workload, "serde_json", "ns/doc", count, || (), |()| {
-            black_box(set.texts.iter().map(|text| peers::read3_serde_json(text, names)).sum::<usize>());
-        })?;
+        report.time(
+            &workload,
+            "serde_json",
+            "ns/doc",
+            count,
+            || (),
+            |()| {
+                black_box(set.texts.iter().map(|text| peers::read3_serde_json(text, names)).sum::<usize>());
+            },
+        )?;
     }
     if report.wants_peer("simd-json") {
-        report.time(&workload, "simd-json-borrowed", "ns/doc", count, || set.texts.clone(), |texts| {
-            black_box(texts.iter_mut().map(|text| peers::read3_simd_json(text, names)).sum::<usize>());
-        })?;
+        report.time(
+            &workload,
+            "simd-json-borrowed",
+            "ns/doc",
+            count,
+            || set.texts.clone(),
+            |texts| {
+                black_box(texts.iter_mut().map(|text| peers::read3_simd_json(text, names)).sum::<usize>());
+            },
+        )?;
     }
     if report.wants_peer("sonic-rs") {
-        report.time(&workload, "sonic-rs-get", "ns/doc", count, || (), |()| {
-            black_box(set.texts.iter().map(|text| peers::read3_sonic(text, names)).sum::<usize>());
-        })?;
+        report.time(
+            &workload,
+            "sonic-rs-get",
+            "ns/doc",
+            count,
+            || (),
+            |()| {
+                black_box(set.texts.iter().map(|text| peers::read3_sonic(text, names)).sum::<usize>());
+            },
+        )?;
     }
     type Peer = (&'static str, fn(&[u8]) -> Vec<u8>, fn(&[u8], &[&str; 3]) -> usize);
     let binaries: [Peer; 3] = [
@@ -169,9 +261,16 @@ fn read3(set: &Set, names: &[&str; 3], report: &mut Report) -> Result<()> {
     for (name, convert, read) in binaries {
         if report.wants_peer(name) {
             let theirs: Vec<Vec<u8>> = set.texts.iter().map(|text| convert(text)).collect();
-            report.time(&workload, name, "ns/doc", count, || (), |()| {
-                black_box(theirs.iter().map(|bytes| read(bytes, names)).sum::<usize>());
-            })?;
+            report.time(
+                &workload,
+                name,
+                "ns/doc",
+                count,
+                || (),
+                |()| {
+                    black_box(theirs.iter().map(|bytes| read(bytes, names)).sum::<usize>());
+                },
+            )?;
         }
     }
     let by_name = |documents: &[Vec<u8>]| {
@@ -184,14 +283,28 @@ fn read3(set: &Set, names: &[&str; 3], report: &mut Report) -> Result<()> {
         }
         black_box(sum)
     };
-    report.time(&without, "jackdaw", "ns/doc", count, || (), |()| {
-        by_name(&documents);
-    })?;
-    report.time(&without, "jackdaw-in-cache", "ns/doc", few.len() * 10, || (), |()| {
-        for _ in 0..10 {
-            by_name(few);
-        }
-    })
+    report.time(
+        &without,
+        "jackdaw",
+        "ns/doc",
+        count,
+        || (),
+        |()| {
+            by_name(&documents);
+        },
+    )?;
+    report.time(
+        &without,
+        "jackdaw-in-cache",
+        "ns/doc",
+        few.len() * 10,
+        || (),
+        |()| {
+            for _ in 0..10 {
+                by_name(few);
+            }
+        },
+    )
 }
 
 fn print(set: &Set, report: &mut Report) -> Result<()> {
@@ -204,36 +317,59 @@ fn print(set: &Set, report: &mut Report) -> Result<()> {
         let mut out = Vec::new();
         let size: usize =
             documents.iter().map(|bytes| Document::open(bytes).unwrap().to_json(Style::Compact).len()).sum();
-        report.time(&workload, engine, "MB/s", size, || (), |()| {
-            for bytes in &documents {
-                out.clear();
-                Document::open(bytes).unwrap().print_to(&mut out, Style::Compact);
-                black_box(&out);
-            }
-        })?;
+        report.time(
+            &workload,
+            engine,
+            "MB/s",
+            size,
+            || (),
+            |()| {
+                for bytes in &documents {
+                    out.clear();
+                    Document::open(bytes).unwrap().print_to(&mut out, Style::Compact);
+                    black_box(&out);
+                }
+            },
+        )?;
     }
     let mut out = Vec::new();
     if report.wants_peer("serde_json") {
-        let values: Vec<serde_json::Value> = set.texts.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
+        let values: Vec<serde_json::Value> =
+            set.texts.iter().map(|text| serde_json::from_slice(text).unwrap()).collect();
         let size: usize = values.iter().map(|value| serde_json::to_vec(value).unwrap().len()).sum();
-        report.time(&workload, "serde_json", "MB/s", size, || (), |()| {
-            for value in &values {
-                out.clear();
-                serde_json::to_writer(&mut out, value).unwrap();
-                black_box(&out);
-            }
-        })?;
+        report.time(
+            &workload,
+            "serde_json",
+            "MB/s",
+            size,
+            || (),
+            |()| {
+                for value in &values {
+                    out.clear();
+                    serde_json::to_writer(&mut out, value).unwrap();
+                    black_box(&out);
+                }
+            },
+        )?;
     }
     if report.wants_peer("sonic-rs") {
-        let values: Vec<sonic_rs::Value> = set.texts.iter().map(|text| sonic_rs::from_slice(text).unwrap()).collect();
+        let values: Vec<sonic_rs::Value> =
+            set.texts.iter().map(|text| sonic_rs::from_slice(text).unwrap()).collect();
         let size: usize = values.iter().map(|value| sonic_rs::to_vec(value).unwrap().len()).sum();
-        report.time(&workload, "sonic-rs", "MB/s", size, || (), |()| {
-            for value in &values {
-                out.clear();
-                sonic_rs::to_writer(&mut out, value).unwrap();
-                black_box(&out);
-            }
-        })?;
+        report.time(
+            &workload,
+            "sonic-rs",
+            "MB/s",
+            size,
+            || (),
+            |()| {
+                for value in &values {
+                    out.clear();
+                    sonic_rs::to_writer(&mut out, value).unwrap();
+                    black_box(&out);
+                }
+            },
+        )?;
     }
     if report.wants_peer("simd-json") {
         use simd_json::prelude::Writable as _;
@@ -241,13 +377,20 @@ fn print(set: &Set, report: &mut Report) -> Result<()> {
         let values: Vec<simd_json::BorrowedValue<'_>> =
             texts.iter_mut().map(|text| simd_json::to_borrowed_value(text).unwrap()).collect();
         let size: usize = values.iter().map(|value| value.encode().len()).sum();
-        report.time(&workload, "simd-json-borrowed", "MB/s", size, || (), |()| {
-            for value in &values {
-                out.clear();
-                value.write(&mut out).unwrap();
-                black_box(&out);
-            }
-        })?;
+        report.time(
+            &workload,
+            "simd-json-borrowed",
+            "MB/s",
+            size,
+            || (),
+            |()| {
+                for value in &values {
+                    out.clear();
+                    value.write(&mut out).unwrap();
+                    black_box(&out);
+                }
+            },
+        )?;
     }
     Ok(())
 }
@@ -260,15 +403,22 @@ fn sizes(sets: &[Set], report: &mut Report) -> Result<()> {
         let (mut ours, mut texts) = (0, 0);
         for set in sets {
             let size: usize = binary(set, mode).iter().map(Vec::len).sum();
-            report.fact(&format!("{workload}-{}", set.name), "jackdaw", "of text", size as f64 / set.size as f64)?;
+            report.fact(
+                &format!("{workload}-{}", set.name),
+                "jackdaw",
+                "of text",
+                size as f64 / set.size as f64,
+            )?;
             ours += size;
             texts += set.size;
         }
         report.fact(workload, "jackdaw", "of text", ours as f64 / texts as f64)?;
         if mode == Mode::Memory {
-            for (name, convert) in
-                [("bson", peers::to_bson as fn(&[u8]) -> Vec<u8>), ("rmp-serde", peers::to_rmp), ("jsonb", peers::to_jsonb)]
-            {
+            for (name, convert) in [
+                ("bson", peers::to_bson as fn(&[u8]) -> Vec<u8>),
+                ("rmp-serde", peers::to_rmp),
+                ("jsonb", peers::to_jsonb),
+            ] {
                 if report.wants_peer(name) {
                     let size: usize =
                         sets.iter().flat_map(|set| &set.texts).map(|text| convert(text).len()).sum();

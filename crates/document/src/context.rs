@@ -137,7 +137,11 @@ impl Context {
     /// # Errors
     ///
     /// What `build` returns, and [`Error::Build`](crate::Error::Build) if its calls do not make one whole value.
-    pub fn build(&self, mode: Mode, build: impl FnOnce(&mut Builder<'_>) -> Result<()>) -> Result<Document<'_>> {
+    pub fn build(
+        &self,
+        mode: Mode,
+        build: impl FnOnce(&mut Builder<'_>) -> Result<()>,
+    ) -> Result<Document<'_>> {
         self.make(|maker| {
             let mut builder = Builder::new(&mut maker.writer, mode, &self.limits);
             build(&mut builder)?;
@@ -164,7 +168,10 @@ impl Context {
     #[must_use]
     pub fn statistics(&self) -> ContextStatistics {
         let (allocated, reused) = self.with_maker(|maker| {
-            (maker.writer.allocated() + maker.frames.capacity() * size_of::<Frame>(), maker.writer.names.sections_reused)
+            (
+                maker.writer.allocated() + maker.frames.capacity() * size_of::<Frame>(),
+                maker.writer.names.sections_reused,
+            )
         });
         let text = self.text_buffer.take();
         let text_capacity = text.capacity();

@@ -157,12 +157,22 @@ mod tests {
 
     #[test]
     fn widths() {
-        for (value, width) in [(0, 1), (1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 3), (1 << 24, 4), (u32::MAX, 4)] {
+        for (value, width) in
+            [(0, 1), (1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 3), (1 << 24, 4), (u32::MAX, 4)]
+        {
             assert_eq!(width_of(value), width, "{value}");
         }
-        for (value, width) in
-            [(0, 1), (127, 1), (128, 2), (-128, 1), (-129, 2), (32_767, 2), (32_768, 3), (i64::MAX, 8), (i64::MIN, 8)]
-        {
+        for (value, width) in [
+            (0, 1),
+            (127, 1),
+            (128, 2),
+            (-128, 1),
+            (-129, 2),
+            (32_767, 2),
+            (32_768, 3),
+            (i64::MAX, 8),
+            (i64::MIN, 8),
+        ] {
             assert_eq!(width_of_integer(value), width, "{value}");
         }
     }

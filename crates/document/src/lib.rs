@@ -43,8 +43,11 @@
 
 mod build;
 mod context;
+pub mod date;
 mod dictionary;
+mod edit;
 mod error;
+pub mod etag;
 pub mod format;
 mod limits;
 mod read;
@@ -55,6 +58,7 @@ mod validate;
 pub use build::{Builder, Mode};
 pub use context::{Context, ContextPool, ContextStatistics, PoolStatistics, PooledContext};
 pub use dictionary::Dictionary;
+pub use edit::{Difference, Overlay, differences};
 pub use error::{Damage, Error, Result, TextError, TextErrorKind};
 pub use limits::Limits;
 pub use read::{Array, Document, Number, Object, Path, Property, Text, Value};

@@ -20,7 +20,12 @@ impl Document<'_> {
         if self.as_bytes().len() > limits.document_size_max {
             return Err(damage(0, "longer than the limit"));
         }
-        let mut check = Check { text_left: limits.text_size_max, depth_max: limits.depth_max, limits, scratch: Vec::new() };
+        let mut check = Check {
+            text_left: limits.text_size_max,
+            depth_max: limits.depth_max,
+            limits,
+            scratch: Vec::new(),
+        };
         check.document(self, 0)
     }
 }
@@ -119,9 +124,12 @@ impl Check {
     ) -> Result<()> {
         if kind < kind::FIRST_WITH_POSITION {
             let good = match kind {
-                kind::NULL | kind::FALSE | kind::TRUE | kind::EMPTY_STRING | kind::EMPTY_ARRAY | kind::EMPTY_OBJECT => {
-                    payload == 0
-                }
+                kind::NULL
+                | kind::FALSE
+                | kind::TRUE
+                | kind::EMPTY_STRING
+                | kind::EMPTY_ARRAY
+                | kind::EMPTY_OBJECT => payload == 0,
                 kind::SMALL_INTEGER => payload <= 255,
                 _ => false,
             };
@@ -151,7 +159,11 @@ impl Check {
             }
             kind::NUMBER_TEXT => {
                 let text = self.counted(document, position, highest)?;
-                if number::is_number(text) { Ok(()) } else { Err(damage(position, "the text is no JSON number")) }
+                if number::is_number(text) {
+                    Ok(())
+                } else {
+                    Err(damage(position, "the text is no JSON number"))
+                }
             }
             0x40..=0x42 | 0x44 | 0x45 => self.string(document, kind, position, highest),
             kind::EMBEDDED => {
@@ -159,7 +171,8 @@ impl Check {
                 if depth >= self.depth_max {
                     return Err(damage(position, "deeper than the limit"));
                 }
-                let inner = Document::embedded(inner).map_err(|_| damage(position, "not an embedded document"))?;
+                let inner =
+                    Document::embedded(inner).map_err(|_| damage(position, "not an embedded document"))?;
                 let inner = inner.with_dictionary_of(document);
                 if inner.dictionary_id() != document.dictionary_id() && inner.dictionary_id() != 0 {
                     return Err(damage(position, "an embedded document with a dictionary of its own"));
@@ -202,7 +215,14 @@ impl Check {
         Ok(())
     }
 
-    fn array(&mut self, document: &Document<'_>, position: u32, lowest: &mut u32, highest: u32, depth: u32) -> Result<u32> {
+    fn array(
+        &mut self,
+        document: &Document<'_>,
+        position: u32,
+        lowest: &mut u32,
+        highest: u32,
+        depth: u32,
+    ) -> Result<u32> {
         let head = document.bytes.byte(position);
         let packed = head & head::PACKED != 0;
         self.head(document, position, if packed { 0 } else { 1 }, highest)?;
@@ -226,7 +246,14 @@ impl Check {
         Ok(layout.end as u32)
     }
 
-    fn object(&mut self, document: &Document<'_>, position: u32, lowest: &mut u32, highest: u32, depth: u32) -> Result<u32> {
+    fn object(
+        &mut self,
+        document: &Document<'_>,
+        position: u32,
+        lowest: &mut u32,
+        highest: u32,
+        depth: u32,
+    ) -> Result<u32> {
         self.head(document, position, 3, highest)?;
         let object = Object::at(*document, position);
         if object.end() > u64::from(highest) {
@@ -319,12 +346,14 @@ impl Check {
         if !good {
             return Err(damage(position, "a string that is not UTF-8"));
         }
-        let mut expected =
-            (0..stored.len()).filter(|i| must_escape(stored[*i]) || (surrogates && is_surrogate(&stored[*i..])));
+        let mut expected = (0..stored.len())
+            .filter(|i| must_escape(stored[*i]) || (surrogates && is_surrogate(&stored[*i..])));
         if kind & kind::STRING_ESCAPES == 0 {
             return match expected.next() {
                 None => Ok(()),
-                Some(_) => Err(damage(position, "a string that needs escaping, and its kind does not say so")),
+                Some(_) => {
+                    Err(damage(position, "a string that needs escaping, and its kind does not say so"))
+                }
             };
         }
         let text = Text::at(*document, kind, position);

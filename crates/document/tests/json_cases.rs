@@ -33,7 +33,11 @@ const ACCEPTED: &[(&str, &str, &str)] = &[
     ("y_number_real_exponent", "[123.456e78]", "[123.456e78]"),
     ("y_number_i64_max", "[9223372036854775807]", "[9223372036854775807]"),
     ("y_number_i64_min", "[-9223372036854775808]", "[-9223372036854775808]"),
-    ("y_number_close_to_zero", "[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]", "[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]"),
+    (
+        "y_number_close_to_zero",
+        "[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]",
+        "[-0.000000000000000000000000000000000000000000000000000000000000000000000000000001]",
+    ),
     ("y_object_empty", "{}", "{}"),
     ("y_object_empty_name", r#"{"":0}"#, r#"{"":0}"#),
     ("y_object_nested", r#"{"a":{"b":{"c":[]}}}"#, r#"{"a":{"b":{"c":[]}}}"#),
@@ -42,7 +46,11 @@ const ACCEPTED: &[(&str, &str, &str)] = &[
     ("y_object_escaped_name", r#"{"\u0061\"":1}"#, r#"{"a\"":1}"#),
     ("y_object_escaped_name_is_the_same_name", r#"{"a":1,"\u0061":2}"#, r#"{"a":2}"#),
     ("y_object_repeated_name_last_counts", r#"{"a":1,"b":2,"a":3}"#, r#"{"b":2,"a":3}"#),
-    ("y_object_repeated_name_with_containers", r#"{"a":{"x":1},"b":[2],"a":{"y":[]}}"#, r#"{"b":[2],"a":{"y":[]}}"#),
+    (
+        "y_object_repeated_name_with_containers",
+        r#"{"a":{"x":1},"b":[2],"a":{"y":[]}}"#,
+        r#"{"b":[2],"a":{"y":[]}}"#,
+    ),
     ("y_object_nul_in_name", r#"{"a\u0000b":1}"#, r#"{"a\u0000b":1}"#),
     ("y_string_all_escapes", r#"["\"\\\/\b\f\n\r\t"]"#, r#"["\"\\/\b\f\n\r\t"]"#),
     ("y_string_unicode_escape", r#"["\u0041\u00e9\u6c34"]"#, "[\"Aé水\"]"),
@@ -55,7 +63,11 @@ const ACCEPTED: &[(&str, &str, &str)] = &[
     ("y_string_delete", "[\"\u{7f}\"]", "[\"\u{7f}\"]"),
     ("y_string_noncharacter", "[\"\u{FFFF}\u{FDD0}\"]", "[\"\u{FFFF}\u{FDD0}\"]"),
     ("y_string_solidus", r#"["a/b\/c"]"#, r#"["a/b/c"]"#),
-    ("y_string_backslash_at_block_ends", r#"["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"aaa"]"#, r#"["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"aaa"]"#),
+    (
+        "y_string_backslash_at_block_ends",
+        r#"["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"aaa"]"#,
+        r#"["aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\\aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"aaa"]"#,
+    ),
 ];
 
 /// Must be refused.
@@ -138,7 +150,10 @@ const REFUSED: &[(&str, &[u8])] = &[
     ("n_string_tab", b"[\"a\tb\"]"),
     ("n_string_nul", b"[\"a\0b\"]"),
     ("n_string_control_1f", b"[\"\x1f\"]"),
-    ("n_string_control_in_long_text", b"[\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x01\"]"),
+    (
+        "n_string_control_in_long_text",
+        b"[\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\x01\"]",
+    ),
     ("n_string_single_quotes", b"['a']"),
     ("n_name_newline", b"{\"a\nb\":1}"),
     ("n_name_lone_surrogate", b"{\"\\ud800\":1}"),
@@ -174,10 +189,18 @@ const DECIDED: &[(&str, &str, Option<&str>)] = &[
     // Kept digit for digit; reading one as a double rounds, or is infinite.
     ("i_number_beyond_i64", "[9223372036854775808]", Some("[9223372036854775808]")),
     ("i_number_below_i64", "[-9223372036854775809]", Some("[-9223372036854775809]")),
-    ("i_number_huge_integer", "[100000000000000000000000000000000000000]", Some("[100000000000000000000000000000000000000]")),
+    (
+        "i_number_huge_integer",
+        "[100000000000000000000000000000000000000]",
+        Some("[100000000000000000000000000000000000000]"),
+    ),
     ("i_number_huge_exponent", "[1e9999]", Some("[1e9999]")),
     ("i_number_tiny_exponent", "[1e-9999]", Some("[1e-9999]")),
-    ("i_number_more_digits_than_a_double", "[0.1000000000000000055511151231257827]", Some("[0.1000000000000000055511151231257827]")),
+    (
+        "i_number_more_digits_than_a_double",
+        "[0.1000000000000000055511151231257827]",
+        Some("[0.1000000000000000055511151231257827]"),
+    ),
 ];
 
 fn print(text: &[u8], mode: Mode) -> Result<String, jackdaw_document::Error> {
@@ -202,7 +225,10 @@ fn accepted() {
 fn refused() {
     for (name, text) in REFUSED {
         assert!(print(text, Mode::Memory).is_err(), "{name}");
-        assert!(name.starts_with("n_name_lone") || serde_json::from_slice::<serde_json::Value>(text).is_err(), "{name}");
+        assert!(
+            name.starts_with("n_name_lone") || serde_json::from_slice::<serde_json::Value>(text).is_err(),
+            "{name}"
+        );
         // With much white space behind, so that the wide loops see it and not only the ends of texts.
         let mut padded = text.to_vec();
         padded.extend_from_slice(&[b' '; 200]);
@@ -236,12 +262,21 @@ fn cut_anywhere() {
 
 #[test]
 fn errors_tell_the_place() {
-    let cases: &[(&str, usize, usize, usize)] =
-        &[("[1,\n  x]", 6, 2, 3), ("{\"a\":1,\n\"b\" 2}", 12, 2, 5), ("[\"a\nb\"]", 3, 1, 4), ("", 0, 1, 1), ("[1]\n\n2", 5, 3, 1)];
+    let cases: &[(&str, usize, usize, usize)] = &[
+        ("[1,\n  x]", 6, 2, 3),
+        ("{\"a\":1,\n\"b\" 2}", 12, 2, 5),
+        ("[\"a\nb\"]", 3, 1, 4),
+        ("", 0, 1, 1),
+        ("[1]\n\n2", 5, 3, 1),
+    ];
     for (text, offset, line, column) in cases {
         match Context::new().parse(text).unwrap_err() {
             jackdaw_document::Error::Text(error) => {
-                assert_eq!((error.offset, error.line, error.column), (*offset, *line, *column), "{text:?}: {error}");
+                assert_eq!(
+                    (error.offset, error.line, error.column),
+                    (*offset, *line, *column),
+                    "{text:?}: {error}"
+                );
             }
             other => panic!("{other}"),
         }

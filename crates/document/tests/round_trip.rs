@@ -15,7 +15,8 @@ fn value() -> impl Strategy<Value = serde_json::Value> {
         any::<u64>().prop_map(serde_json::Value::from),
         any::<f64>().prop_filter("finite", |value| value.is_finite()).prop_map(serde_json::Value::from),
         "-?(0|[1-9][0-9]{0,25})\\.[0-9]{1,30}".prop_map(|text| serde_json::from_str(&text).unwrap()),
-        "-?(0|[1-9][0-9]{0,5})(\\.[0-9]{1,5})?[eE][+-]?[0-9]{1,3}".prop_map(|text| serde_json::from_str(&text).unwrap()),
+        "-?(0|[1-9][0-9]{0,5})(\\.[0-9]{1,5})?[eE][+-]?[0-9]{1,3}"
+            .prop_map(|text| serde_json::from_str(&text).unwrap()),
     ];
     let text = prop_oneof![
         "[a-z ]{0,12}",
@@ -66,7 +67,11 @@ fn check(context: &Context, text: &str) {
         assert_eq!(reparsed.content_hash(), document.content_hash());
 
         let indented = document.to_json(Style::Indented);
-        assert_eq!(second.parse(&indented).unwrap().as_bytes(), reparsed.as_bytes(), "white space changes nothing");
+        assert_eq!(
+            second.parse(&indented).unwrap().as_bytes(),
+            reparsed.as_bytes(),
+            "white space changes nothing"
+        );
 
         for style in [Style::Compact, Style::Indented] {
             let whole = document.to_json(style);
@@ -170,7 +175,9 @@ fn real_documents_round_trip() {
             let theirs: serde_json::Value = serde_json::from_slice(text).unwrap();
             for mode in [Mode::Memory, Mode::Disk] {
                 let document = context.parse_with(text, mode).unwrap();
-                document.validate(context.limits()).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+                document
+                    .validate(context.limits())
+                    .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
                 assert_same(&document.root(), &theirs);
                 let printed = document.to_json(Style::Compact);
                 let second = context.parse(&printed).unwrap();

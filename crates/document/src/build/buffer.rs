@@ -78,11 +78,6 @@ impl Buffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    #[inline(always)]
-    pub(crate) fn put_byte(&mut self, byte: u8) {
-        self.bytes.push(byte);
-    }
-
     /// Appends the low `width` (at most eight) bytes of `value`.
     #[inline(always)]
     pub(crate) fn put_word(&mut self, value: u64, width: usize) {

@@ -56,7 +56,10 @@ impl<'w> Builder<'w> {
                 };
                 let id = self.writer.names.id(name);
                 if id as usize >= self.limits.name_count_max {
-                    return Err(Error::Limit { what: "number of distinct names", limit: self.limits.name_count_max });
+                    return Err(Error::Limit {
+                        what: "number of distinct names",
+                        limit: self.limits.name_count_max,
+                    });
                 }
                 Ok(id)
             }
@@ -103,8 +106,11 @@ impl<'w> Builder<'w> {
         let Some(open) = self.open.pop() else {
             return Err(Error::Build("nothing is open"));
         };
-        let (kind, position) =
-            if open.is_object { self.writer.close_object(open.first) } else { self.writer.close_array(open.first) };
+        let (kind, position) = if open.is_object {
+            self.writer.close_object(open.first)
+        } else {
+            self.writer.close_array(open.first)
+        };
         self.writer.push(kind, open.name_id, position);
         Ok(())
     }
@@ -122,7 +128,10 @@ impl<'w> Builder<'w> {
             return Err(Error::Build("a name without a value"));
         }
         if name.len() > self.limits.name_size_max {
-            return Err(Error::Limit { what: "size of a property name in bytes", limit: self.limits.name_size_max });
+            return Err(Error::Limit {
+                what: "size of a property name in bytes",
+                limit: self.limits.name_size_max,
+            });
         }
         self.name = Some(self.writer.intern(name.as_bytes())?);
         Ok(())
@@ -187,7 +196,9 @@ impl<'w> Builder<'w> {
         let id = self.place()?;
         match number::parse(text.as_bytes()) {
             Ok((number::Parsed::Integer(value), _)) => self.writer.push_integer(id, value),
-            Ok((number::Parsed::Decimal { mantissa, scale }, _)) => self.writer.push_decimal(id, mantissa, scale),
+            Ok((number::Parsed::Decimal { mantissa, scale }, _)) => {
+                self.writer.push_decimal(id, mantissa, scale)
+            }
             _ => self.writer.push_number_text(id, text.as_bytes()),
         }
         Ok(())
@@ -232,7 +243,8 @@ impl<'w> Builder<'w> {
             return Err(Error::Build("an embedded document needs a container around it"));
         }
         if document.dictionary_id() != 0
-            && !(self.writer.mode() == Mode::Disk && document.dictionary_id() == self.writer.dictionary().id())
+            && !(self.writer.mode() == Mode::Disk
+                && document.dictionary_id() == self.writer.dictionary().id())
         {
             return Err(Error::Build("the document's dictionary is not the one in use here"));
         }

@@ -129,7 +129,8 @@ impl NameCache {
 
     /// Starts a document: no name has an id.
     pub(crate) fn begin(&mut self) {
-        if self.names.len() > CACHED_NAMES_MAX || self.raw.len() > CACHED_BYTES_MAX || self.epoch == u32::MAX {
+        if self.names.len() > CACHED_NAMES_MAX || self.raw.len() > CACHED_BYTES_MAX || self.epoch == u32::MAX
+        {
             self.forget();
         }
         self.epoch += 1;

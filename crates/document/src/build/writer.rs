@@ -198,9 +198,8 @@ impl Writer {
         self.out.put(text);
         self.escapes.clear();
         for (i, byte) in text.iter().enumerate() {
-            if *byte < 0x20 || *byte == b'"' || *byte == b'\\' {
-                self.escapes.push(i as u32);
-            } else if surrogates && *byte == 0xED && text.get(i + 1).is_some_and(|next| *next >= 0xA0) {
+            let surrogate = surrogates && *byte == 0xED && text.get(i + 1).is_some_and(|next| *next >= 0xA0);
+            if *byte < 0x20 || *byte == b'"' || *byte == b'\\' || surrogate {
                 self.escapes.push(i as u32);
             }
         }

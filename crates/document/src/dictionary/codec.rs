@@ -158,7 +158,11 @@ impl Codec {
             words: symbols.iter().map(|symbol| symbol.word).collect(),
             sizes: symbols.iter().map(|symbol| symbol.size).collect(),
             buckets: vec![
-                Bucket { words: [0; BUCKET_SIZE], shifts: [0; BUCKET_SIZE], codes: [u16::MAX; BUCKET_SIZE] };
+                Bucket {
+                    words: [0; BUCKET_SIZE],
+                    shifts: [0; BUCKET_SIZE],
+                    codes: [u16::MAX; BUCKET_SIZE]
+                };
                 1 << BUCKET_BITS
             ]
             .into_boxed_slice(),
@@ -331,7 +335,8 @@ impl Codec {
                 return false;
             };
             if first != usize::from(ESCAPE)
-                && self.short_codes + (first - self.short_codes) * 256 + usize::from(*second) >= self.symbols.len()
+                && self.short_codes + (first - self.short_codes) * 256 + usize::from(*second)
+                    >= self.symbols.len()
             {
                 return false;
             }

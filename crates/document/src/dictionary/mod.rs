@@ -80,15 +80,6 @@ impl Dictionary {
         out.truncate(start + size);
     }
 
-    /// Compresses into `target`, which has at least [`codec::compressed_size_max`] bytes; returns how many were used.
-    pub(crate) fn compress_into(&self, text: &[u8], target: &mut Vec<u8>) -> usize {
-        let needed = codec::compressed_size_max(text.len());
-        if target.len() < needed {
-            target.resize(needed, 0);
-        }
-        self.codec.compress(text, target)
-    }
-
     /// Gives `action` the compressed form of a short text, without allocation.
     pub(crate) fn with_compressed<T>(&self, text: &[u8], action: impl FnOnce(&[u8]) -> T) -> T {
         const SHORT: usize = 120;
@@ -147,7 +138,10 @@ impl Dictionary {
         let id = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
         let short_codes = usize::from(u16::from_le_bytes([header[8], header[9]]));
         let count = usize::from(u16::from_le_bytes([header[10], header[11]]));
-        if short_codes > SHORT_CODES_MAX || count > SYMBOL_COUNT_MAX || count > short_codes + (255 - short_codes) * 256 {
+        if short_codes > SHORT_CODES_MAX
+            || count > SYMBOL_COUNT_MAX
+            || count > short_codes + (255 - short_codes) * 256
+        {
             return wrong("more symbols than codes");
         }
         let Some((sizes, mut rest)) = rest.split_at_checked(count) else {
@@ -207,17 +201,24 @@ mod tests {
 
     #[test]
     fn any_bytes_come_back() {
-        let trained = Dictionary::train(7, [b"the cat and the dog and the bird".as_slice(), b"the other"]).unwrap();
+        let trained =
+            Dictionary::train(7, [b"the cat and the dog and the bird".as_slice(), b"the other"]).unwrap();
         let mut seed = 7u64;
         for dictionary in [&*Dictionary::built_in(), &trained] {
             for size in 0..300 {
                 let mut text = Vec::new();
                 for _ in 0..size {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    seed =
+                        seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     text.push((seed >> 40) as u8);
                 }
                 round(dictionary, &text);
-                let words: Vec<u8> = text.iter().flat_map(|byte| [b"the ".as_slice(), b"and", b"\0", b"http://www."][usize::from(*byte) % 4].to_vec()).collect();
+                let words: Vec<u8> = text
+                    .iter()
+                    .flat_map(|byte| {
+                        [b"the ".as_slice(), b"and", b"\0", b"http://www."][usize::from(*byte) % 4].to_vec()
+                    })
+                    .collect();
                 round(dictionary, &words[..size.min(words.len())]);
             }
         }

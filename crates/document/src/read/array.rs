@@ -29,7 +29,8 @@ impl<'a> Array<'a> {
         }
         // Each element has at least a payload byte or a packed body, so more elements than bytes are damage.
         count = count.min(bytes.0.len() as u32);
-        let payloads = if head & head::UNIFORM != 0 { kinds.wrapping_add(1) } else { kinds.wrapping_add(count) };
+        let payloads =
+            if head & head::UNIFORM != 0 { kinds.wrapping_add(1) } else { kinds.wrapping_add(count) };
         let mut packed_size = 0;
         if head & head::PACKED != 0 {
             packed_size = kind::fixed_size(bytes.byte(kinds)).unwrap_or(1) as u32;
@@ -84,7 +85,8 @@ impl<'a> Array<'a> {
     #[inline(always)]
     fn payload(&self, kind: u8, index: u32) -> u32 {
         let width = u32::from(self.head & head::PAYLOAD_WIDTH) + 1;
-        let payload = self.document.bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
+        let payload =
+            self.document.bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
         if kind >= kind::FIRST_WITH_POSITION { self.position.wrapping_sub(payload) } else { payload }
     }
 
@@ -103,14 +105,13 @@ impl<'a> Array<'a> {
         let packed = self.head & head::PACKED != 0;
         let width = u64::from(self.head & head::PAYLOAD_WIDTH) + 1;
         let payloads = if packed { 0 } else { u64::from(self.count) * width };
-        ArrayLayout { uniform, packed, end: u64::from(self.payloads) + payloads, kinds: self.kinds }
+        ArrayLayout { uniform, end: u64::from(self.payloads) + payloads, kinds: self.kinds }
     }
 }
 
 /// Where an array's own bytes are, for validation.
 pub(crate) struct ArrayLayout {
     pub(crate) uniform: bool,
-    pub(crate) packed: bool,
     pub(crate) end: u64,
     pub(crate) kinds: u32,
 }

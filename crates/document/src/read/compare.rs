@@ -21,7 +21,8 @@ impl PartialEq for Document<'_> {
 
 impl PartialEq for Array<'_> {
     fn eq(&self, other: &Array<'_>) -> bool {
-        self.len() == other.len() && self.iter().zip(other.iter()).all(|(left, right)| content_eq(&left, &right, 0))
+        self.len() == other.len()
+            && self.iter().zip(other.iter()).all(|(left, right)| content_eq(&left, &right, 0))
     }
 }
 
@@ -44,7 +45,8 @@ fn content_eq(left: &Value<'_>, right: &Value<'_>, depth: u32) -> bool {
         (Value::Text(a), Value::Text(b)) => a == b,
         (Value::Binary(a), Value::Binary(b)) => a == b,
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(left, right)| content_eq(&left, &right, depth + 1))
+            a.len() == b.len()
+                && a.iter().zip(b.iter()).all(|(left, right)| content_eq(&left, &right, depth + 1))
         }
         (Value::Object(a), Value::Object(b)) => objects_eq(a, b, depth),
         _ => false,
@@ -132,9 +134,9 @@ fn hash_value(value: &Value<'_>, depth: u32) -> u64 {
         Value::Number(number) => hash_number(&number),
         Value::Text(text) => hash_bytes(4, &text.to_bytes()),
         Value::Binary(bytes) => hash_bytes(5, bytes),
-        Value::Array(array) => {
-            array.iter().fold(mix(6, array.len() as u64), |hash, value| mix(hash, hash_value(&value, depth + 1)))
-        }
+        Value::Array(array) => array
+            .iter()
+            .fold(mix(6, array.len() as u64), |hash, value| mix(hash, hash_value(&value, depth + 1))),
         // A sum, so that the order does not count.
         Value::Object(object) => {
             let sum = object.iter().fold(0u64, |sum, (name, value)| {

@@ -45,13 +45,15 @@ impl<'de> Deserializer<'de> for Value<'de> {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(value),
             Value::Number(Number::Integer(value)) => visitor.visit_i64(value),
-            Value::Number(Number::Text(text)) => match (text.parse::<u64>(), text.parse::<u128>(), text.parse::<i128>()) {
-                (Ok(value), ..) => visitor.visit_u64(value),
-                (_, Ok(value), _) => visitor.visit_u128(value),
-                // -0 is the double.
-                (_, _, Ok(value)) if value != 0 => visitor.visit_i128(value),
-                _ => visitor.visit_f64(Number::Text(text).as_f64()),
-            },
+            Value::Number(Number::Text(text)) => {
+                match (text.parse::<u64>(), text.parse::<u128>(), text.parse::<i128>()) {
+                    (Ok(value), ..) => visitor.visit_u64(value),
+                    (_, Ok(value), _) => visitor.visit_u128(value),
+                    // -0 is the double.
+                    (_, _, Ok(value)) if value != 0 => visitor.visit_i128(value),
+                    _ => visitor.visit_f64(Number::Text(text).as_f64()),
+                }
+            }
             Value::Number(number) => visitor.visit_f64(number.as_f64()),
             Value::Text(text) => match text.to_str() {
                 Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
@@ -130,7 +132,9 @@ impl<'de> de::MapAccess<'de> for Properties<'de> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
         match self.object.at_index(self.next) {
             Some((name, _)) => match name.to_str() {
-                Cow::Borrowed(name) => seed.deserialize(de::value::BorrowedStrDeserializer::new(name)).map(Some),
+                Cow::Borrowed(name) => {
+                    seed.deserialize(de::value::BorrowedStrDeserializer::new(name)).map(Some)
+                }
                 Cow::Owned(name) => seed.deserialize(name.into_deserializer()).map(Some),
             },
             None => Ok(None),

@@ -113,7 +113,8 @@ impl<'a> Document<'a> {
         let Some((index_start, ends_start)) = places else {
             return damaged(at as usize, "more names than it has bytes");
         };
-        let names_size = if name_count == 0 { 0 } else { view.unsigned(index_start - ends_width, ends_width) };
+        let names_size =
+            if name_count == 0 { 0 } else { view.unsigned(index_start - ends_width, ends_width) };
         let Some(names_start) = ends_start.checked_sub(names_size) else {
             return damaged(index_start as usize, "names longer than the document");
         };
@@ -234,7 +235,10 @@ impl<'a> Document<'a> {
     /// Where the name ends, as an offset from the first name byte.
     #[inline(always)]
     pub(crate) fn name_end(&self, id: u32) -> u32 {
-        self.bytes.unsigned(self.ends_start.wrapping_add(id.wrapping_mul(u32::from(self.ends_width))), u32::from(self.ends_width))
+        self.bytes.unsigned(
+            self.ends_start.wrapping_add(id.wrapping_mul(u32::from(self.ends_width))),
+            u32::from(self.ends_width),
+        )
     }
 
     /// The bytes of a name as they are stored.
@@ -262,7 +266,10 @@ impl<'a> Document<'a> {
             for id in 0..self.name_count {
                 let end = self.name_end(id);
                 if end.wrapping_sub(start) as usize == stored.len()
-                    && self.bytes.range(self.names_start.wrapping_add(start), self.names_start.wrapping_add(end)) == stored
+                    && self
+                        .bytes
+                        .range(self.names_start.wrapping_add(start), self.names_start.wrapping_add(end))
+                        == stored
                 {
                     return Some(id);
                 }

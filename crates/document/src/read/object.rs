@@ -134,9 +134,12 @@ impl<'a> Object<'a> {
 
     /// The properties in the document's own order.
     #[inline]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Text<'a>, Value<'a>)> + DoubleEndedIterator + use<'a> {
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (Text<'a>, Value<'a>)> + DoubleEndedIterator + use<'a> {
         let object = *self;
-        (0..self.count).map(move |index| (object.document.name(object.name_id(index)), object.value_at(index)))
+        (0..self.count)
+            .map(move |index| (object.document.name(object.name_id(index)), object.value_at(index)))
     }
 
     /// The properties sorted by the bytes of their names. `order` is scratch that may be used again; nothing else is allocated
@@ -149,7 +152,9 @@ impl<'a> Object<'a> {
         order.clear();
         order.extend(0..self.count);
         if self.document.names_compressed() {
-            order.sort_by_cached_key(|index| object.document.name(object.name_id(*index)).to_bytes().into_owned());
+            order.sort_by_cached_key(|index| {
+                object.document.name(object.name_id(*index)).to_bytes().into_owned()
+            });
         } else {
             order.sort_unstable_by_key(|index| object.document.stored_name(object.name_id(*index)));
         }

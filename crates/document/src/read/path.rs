@@ -126,7 +126,12 @@ impl Path {
 }
 
 /// Returns whether to go on.
-fn follow<'a>(steps: &[Step], value: Value<'a>, through: bool, each: &mut impl FnMut(Value<'a>) -> bool) -> bool {
+fn follow<'a>(
+    steps: &[Step],
+    value: Value<'a>,
+    through: bool,
+    each: &mut impl FnMut(Value<'a>) -> bool,
+) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         if through && let Some(array) = value.as_array() {
             return array.iter().all(&mut *each);

@@ -59,7 +59,9 @@ impl Property {
 
     fn search<'a>(&self, object: &Object<'a>, stored: &[u8]) -> Option<Value<'a>> {
         let guess = self.id.get();
-        let id = if object.document.stored_name(guess) == stored && (guess as usize) < object.document.name_count() {
+        let id = if object.document.stored_name(guess) == stored
+            && (guess as usize) < object.document.name_count()
+        {
             guess
         } else {
             object.document.find_stored_name(stored)?

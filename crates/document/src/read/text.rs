@@ -209,7 +209,10 @@ impl PartialEq<&str> for Text<'_> {
 impl PartialEq for Text<'_> {
     fn eq(&self, other: &Text<'_>) -> bool {
         if self.is_compressed() || other.is_compressed() {
-            if self.is_compressed() && other.is_compressed() && std::ptr::eq(self.dictionary(), other.dictionary()) {
+            if self.is_compressed()
+                && other.is_compressed()
+                && std::ptr::eq(self.dictionary(), other.dictionary())
+            {
                 return self.stored == other.stored;
             }
             return self.to_bytes() == other.to_bytes();

@@ -79,7 +79,11 @@ impl Number<'_> {
                 out.extend_from_slice(number::integer_text(*value, &mut [0; number::INTEGER_TEXT_MAX]));
             }
             Number::Decimal { mantissa, scale } => {
-                out.extend_from_slice(number::decimal_text(*mantissa, *scale, &mut [0; number::DECIMAL_TEXT_MAX]));
+                out.extend_from_slice(number::decimal_text(
+                    *mantissa,
+                    *scale,
+                    &mut [0; number::DECIMAL_TEXT_MAX],
+                ));
             }
             Number::Double(value) => crate::text::print::append_double(*value, out),
             Number::Text(text) => out.extend_from_slice(text.as_bytes()),
@@ -100,7 +104,9 @@ impl PartialEq for Number<'_> {
     fn eq(&self, other: &Number<'_>) -> bool {
         match (self, other) {
             (Number::Integer(a), Number::Integer(b)) => a == b,
-            (Number::Decimal { mantissa: a, scale: s }, Number::Decimal { mantissa: b, scale: t }) => a == b && s == t,
+            (Number::Decimal { mantissa: a, scale: s }, Number::Decimal { mantissa: b, scale: t }) => {
+                a == b && s == t
+            }
             (Number::Text(a), Number::Text(b)) => a == b,
             (Number::Double(a), Number::Double(b)) => a.to_bits() == b.to_bits(),
             (Number::Double(_), _) | (_, Number::Double(_)) => {
@@ -139,7 +145,10 @@ impl<'a> Value<'a> {
             0x20..=0x27 => {
                 let width = u32::from(kind - kind::DECIMAL) + 1;
                 let mantissa = bytes.signed(payload, width);
-                Value::Number(Number::Decimal { mantissa, scale: u32::from(bytes.byte(payload.wrapping_add(width))) })
+                Value::Number(Number::Decimal {
+                    mantissa,
+                    scale: u32::from(bytes.byte(payload.wrapping_add(width))),
+                })
             }
             kind::DOUBLE => Value::Number(Number::Double(f64::from_bits(bytes.word(payload)))),
             kind::NUMBER_TEXT => {

@@ -57,7 +57,11 @@ mod tests {
             let mut source = [0u8; WIDTH_MAX];
             for byte in &mut source {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                *byte = if round % 2 == 0 { (seed >> 33) as u8 } else { b" \"\\\n\t\rab\x1f \x7f\x80"[(seed >> 33) as usize % 12] };
+                *byte = if round % 2 == 0 {
+                    (seed >> 33) as u8
+                } else {
+                    b" \"\\\n\t\rab\x1f \x7f\x80"[(seed >> 33) as usize % 12]
+                };
             }
             let mut target = [0u8; WIDTH_MAX];
             // SAFETY: both arrays hold WIDTH_MAX bytes; the caller checked the instruction set.

@@ -1,10 +1,10 @@
 //! Blocks of 16, 32 and 64 bytes on x86-64.
 
 use std::arch::x86_64::{
-    __m128i, __m256i, __m512i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
-    _mm_storeu_si128, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
-    _mm256_set1_epi8, _mm256_storeu_si256, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512,
-    _mm512_set1_epi8, _mm512_storeu_si512,
+    __m128i, __m256i, __m512i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
+    _mm_or_si128, _mm_set1_epi8, _mm_storeu_si128, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_storeu_si256, _mm512_cmpeq_epi8_mask,
+    _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_set1_epi8, _mm512_storeu_si512,
 };
 
 use super::Simd;
@@ -16,7 +16,9 @@ pub(crate) fn has_avx2() -> bool {
 
 /// Whether [`Avx512`] may be used here.
 pub(crate) fn has_avx512() -> bool {
-    has_avx2() && std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("avx512vl")
+    has_avx2()
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512vl")
 }
 
 /// 16 bytes; every x86-64 has it.
@@ -69,7 +71,8 @@ impl Simd for Sse2 {
         // SAFETY: the caller vouches for 32 bytes on both sides.
         unsafe {
             let low = _mm_cmpeq_epi8(_mm_loadu_si128(left.cast()), _mm_loadu_si128(right.cast()));
-            let high = _mm_cmpeq_epi8(_mm_loadu_si128(left.add(16).cast()), _mm_loadu_si128(right.add(16).cast()));
+            let high =
+                _mm_cmpeq_epi8(_mm_loadu_si128(left.add(16).cast()), _mm_loadu_si128(right.add(16).cast()));
             _mm_movemask_epi8(low) as u32 | (_mm_movemask_epi8(high) as u32) << 16
         }
     }

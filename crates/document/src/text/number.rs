@@ -9,7 +9,10 @@ use crate::format::SCALE_MAX;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Parsed {
     Integer(i64),
-    Decimal { mantissa: i64, scale: u32 },
+    Decimal {
+        mantissa: i64,
+        scale: u32,
+    },
     /// Keep the text itself.
     Text,
 }
@@ -99,7 +102,7 @@ fn eight_digits(word: u64) -> bool {
 
 /// The value of eight digits, the first in the lowest byte: pairs, then fours, then all.
 #[inline(always)]
-fn value_of_eight(word: u64) -> u64 {
+pub(crate) fn value_of_eight(word: u64) -> u64 {
     let word = word.wrapping_sub(0x3030_3030_3030_3030);
     let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
     let low = (pairs & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
@@ -139,8 +142,8 @@ pub(crate) fn is_number(text: &[u8]) -> bool {
 pub(crate) fn decimal_to_f64(mantissa: i64, scale: u32) -> f64 {
     /// Powers of ten that a double holds exactly.
     const EXACT: [f64; 23] = [
-        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-        1e21, 1e22,
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+        1e18, 1e19, 1e20, 1e21, 1e22,
     ];
     if mantissa.unsigned_abs() <= 1 << 53 && scale < 23 {
         // Both sides are exact, so the one division rounds correctly.
@@ -164,6 +167,13 @@ pub(crate) const DECIMAL_TEXT_MAX: usize = 160;
 pub(crate) const INTEGER_TEXT_MAX: usize = 20;
 
 const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+/// The two digits of a value below 100.
+#[inline(always)]
+pub(crate) fn pair(value: u32) -> [u8; 2] {
+    let at = (value % 100) as usize * 2;
+    [PAIRS[at], PAIRS[at + 1]]
+}
 
 /// Writes the digits of `value` so that they end at the end of `buffer`; returns where they start.
 #[inline(always)]
@@ -223,13 +233,27 @@ pub(crate) fn decimal_text(mantissa: i64, scale: u32, buffer: &mut [u8; DECIMAL_
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn text_comes_back() {
-        let mut cases: Vec<String> = ["0", "1", "-1", "10", "255", "256", "1.10", "0.001", "-0.5", "100.00", "9223372036854775807", "-9223372036854775808"]
-            .map(String::from)
-            .to_vec();
+        let mut cases: Vec<String> = [
+            "0",
+            "1",
+            "-1",
+            "10",
+            "255",
+            "256",
+            "1.10",
+            "0.001",
+            "-0.5",
+            "100.00",
+            "9223372036854775807",
+            "-9223372036854775808",
+        ]
+        .map(String::from)
+        .to_vec();
         let mut digits = String::new();
         for i in 0..18 {
             digits.push(char::from(b'1' + i % 9));
@@ -246,7 +270,11 @@ mod tests {
             let text = match parsed {
                 Parsed::Integer(value) => integer_text(value, &mut [0; INTEGER_TEXT_MAX]).to_vec(),
                 Parsed::Decimal { mantissa, scale } => {
-                    assert_eq!(decimal_to_f64(mantissa, scale).to_bits(), case.parse::<f64>().unwrap().to_bits(), "{case}");
+                    assert_eq!(
+                        decimal_to_f64(mantissa, scale).to_bits(),
+                        case.parse::<f64>().unwrap().to_bits(),
+                        "{case}"
+                    );
                     decimal_text(mantissa, scale, &mut [0; DECIMAL_TEXT_MAX]).to_vec()
                 }
                 Parsed::Text => panic!("{case} need not be kept as text"),
@@ -257,7 +285,18 @@ mod tests {
 
     #[test]
     fn what_no_integer_or_decimal_holds_keeps_its_text() {
-        for case in ["-0", "-0.0", "1e5", "1E+5", "1.5e-3", "9223372036854775808", "18446744073709551616", "1234567890.1234567890", "0.1e1", "-0e0"] {
+        for case in [
+            "-0",
+            "-0.0",
+            "1e5",
+            "1E+5",
+            "1.5e-3",
+            "9223372036854775808",
+            "18446744073709551616",
+            "1234567890.1234567890",
+            "0.1e1",
+            "-0e0",
+        ] {
             assert_eq!(parse(case.as_bytes()), Ok((Parsed::Text, case.len())), "{case}");
         }
     }

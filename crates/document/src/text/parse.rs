@@ -171,7 +171,12 @@ fn run_with<S: Simd>(
                     at += 1;
                     writer.push(kind::EMPTY_OBJECT, name_id, 0);
                 } else {
-                    frames.push(Frame { first: writer.entries.len(), owner: name, last: NO_NAME, is_object: true });
+                    frames.push(Frame {
+                        first: writer.entries.len(),
+                        owner: name,
+                        last: NO_NAME,
+                        is_object: true,
+                    });
                     let predicted = writer.names.get(name).first;
                     let owner = name;
                     (at, name) = property_name::<S>(writer, text, at, predicted, limits)?;
@@ -194,7 +199,12 @@ fn run_with<S: Simd>(
                     at += 1;
                     writer.push(kind::EMPTY_ARRAY, name_id, 0);
                 } else {
-                    frames.push(Frame { first: writer.entries.len(), owner: name, last: NO_NAME, is_object: false });
+                    frames.push(Frame {
+                        first: writer.entries.len(),
+                        owner: name,
+                        last: NO_NAME,
+                        is_object: false,
+                    });
                     name_id = 0;
                     continue 'value;
                 }
@@ -284,7 +294,10 @@ fn run_with<S: Simd>(
 fn new_name_id(writer: &mut Writer, name: NameIndex, limits: &Limits, at: usize) -> Result<u32, Failure> {
     let id = writer.names.id(name);
     if id as usize >= limits.name_count_max {
-        return Err(Failure::Text(at, Kind::Limit { what: "number of distinct names", limit: limits.name_count_max }));
+        return Err(Failure::Text(
+            at,
+            Kind::Limit { what: "number of distinct names", limit: limits.name_count_max },
+        ));
     }
     Ok(id)
 }
@@ -508,12 +521,51 @@ fn hexadecimal(text: &[u8], at: usize) -> Result<u32, Failure> {
     Ok(value)
 }
 
-/// Parses with plain words whatever the machine has; for tests that compare.
 #[cfg(test)]
-pub(crate) fn parse_portable(writer: &mut Writer, text: &[u8]) -> Result<(), ()> {
-    std::str::from_utf8(text).map_err(|_| ())?;
-    writer.begin(Mode::Memory, crate::format::SIZE_MAX);
-    run_with::<Portable>(writer, &mut Vec::new(), text, &Limits::default()).map_err(|_| ())?;
-    writer.finish().map_err(|_| ())?;
-    Ok(())
+mod tests {
+    use super::*;
+
+    /// The document of a text, or nothing where it is refused, by one instruction set.
+    fn with<S: Simd>(text: &[u8]) -> Option<Vec<u8>> {
+        std::str::from_utf8(text).ok()?;
+        let mut writer = Writer::new();
+        writer.begin(Mode::Memory, crate::format::SIZE_MAX);
+        run_with::<S>(&mut writer, &mut Vec::new(), text, &Limits::default()).ok()?;
+        writer.finish().ok().map(<[u8]>::to_vec)
+    }
+
+    /// Strings, names and white space of every length around the widths of blocks, with something special at every place.
+    #[test]
+    fn all_instruction_sets_agree() {
+        for size in (0..140).chain([200, 255, 256, 257]) {
+            for special in ["", "\\n", "\\\"", "\\u00e9", "é", "\\", "\"", "\u{1}"] {
+                for place in [0, size / 2, size] {
+                    let body = format!("{}{special}{}", "x".repeat(place), "y".repeat(size - place));
+                    let space = " ".repeat(size);
+                    for text in [
+                        format!("[\"{body}\"]"),
+                        format!("{{\"{body}\":1,\"{body}\":[2]}}"),
+                        format!("{space}[{space}1,{space}\"{body}\"{space}]{space}"),
+                    ] {
+                        let portable = with::<Portable>(text.as_bytes());
+                        let good = !matches!(special, "\\" | "\"" | "\u{1}");
+                        if good {
+                            assert!(portable.is_some(), "{text}");
+                        }
+                        #[cfg(all(target_arch = "x86_64", not(miri)))]
+                        {
+                            use crate::simd::x86;
+                            assert_eq!(with::<x86::Sse2>(text.as_bytes()), portable, "{text}");
+                            if x86::has_avx2() {
+                                assert_eq!(with::<x86::Avx2>(text.as_bytes()), portable, "{text}");
+                            }
+                            if x86::has_avx512() {
+                                assert_eq!(with::<x86::Avx512>(text.as_bytes()), portable, "{text}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -325,8 +325,11 @@ pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
         return;
     }
     let mut buffer = [0; 6];
-    let more: usize =
-        out[start..].iter().filter(|byte| needs_escape(**byte)).map(|byte| escape_of(*byte, &mut buffer).len() - 1).sum();
+    let more: usize = out[start..]
+        .iter()
+        .filter(|byte| needs_escape(**byte))
+        .map(|byte| escape_of(*byte, &mut buffer).len() - 1)
+        .sum();
     let mut from = out.len();
     out.resize(from + more, 0);
     let mut to = out.len();

@@ -13,7 +13,10 @@ pub fn assert_same(ours: &Value<'_>, theirs: &serde_json::Value) {
         serde_json::Value::Bool(value) => assert_eq!(ours.as_bool(), Some(*value)),
         serde_json::Value::Number(number) => {
             let ours = ours.as_number().expect("a number");
-            assert_eq!(ours.to_string().to_ascii_lowercase().replace("e+", "e"), number.to_string().to_ascii_lowercase().replace("e+", "e"));
+            assert_eq!(
+                ours.to_string().to_ascii_lowercase().replace("e+", "e"),
+                number.to_string().to_ascii_lowercase().replace("e+", "e")
+            );
             assert_eq!(ours.as_i64(), number.to_string().parse().ok().filter(|_| number.to_string() != "-0"));
             assert_eq!(ours.as_f64(), number.to_string().parse::<f64>().unwrap());
         }
@@ -49,7 +52,8 @@ pub fn assert_same(ours: &Value<'_>, theirs: &serde_json::Value) {
             assert_eq!(ours.index_of("no such name"), None);
             names.sort();
             let mut order = Vec::new();
-            let sorted: Vec<String> = ours.sorted(&mut order).map(|(name, _)| name.to_str().into_owned()).collect();
+            let sorted: Vec<String> =
+                ours.sorted(&mut order).map(|(name, _)| name.to_str().into_owned()).collect();
             assert_eq!(sorted.iter().collect::<Vec<_>>(), names);
         }
     }
