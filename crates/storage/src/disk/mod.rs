@@ -12,8 +12,10 @@ use std::sync::Arc;
 mod conformance;
 mod memory_map;
 pub mod real;
+pub mod simulated;
 
 pub use real::RealDisk;
+pub use simulated::SimulatedDisk;
 
 /// The multiple that offset, length and address of a direct write must be of, in bytes: the largest block that a disk in use
 /// asks for.
