@@ -8,6 +8,22 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(test)]
+mod conformance;
+mod memory_map;
+pub mod real;
+pub mod simulated;
+
+pub use real::RealDisk;
+pub use simulated::SimulatedDisk;
+
+/// The multiple that offset, length and address of a direct write must be of, in bytes: the largest block that a disk in use
+/// asks for.
+pub const DIRECT_ALIGNMENT: usize = 4096;
+
+/// The file that is locked as long as the directory is in use; it holds the process id of the holder as text.
+pub const LOCK_FILE: &str = "lock";
+
 /// A directory that holds one environment.
 pub trait Disk: Send + Sync + 'static {
     /// The directory's path for messages.
@@ -26,7 +42,7 @@ pub trait Disk: Send + Sync + 'static {
     /// The names (without the directory's) of the files in a directory below, sorted; empty when there is no such directory.
     fn list(&self, directory: &str) -> io::Result<Vec<String>>;
 
-    /// Makes a directory below, and its parents; no error when it exists.
+    /// Makes a directory below, and its parents (`""` is the environment's own); no error when it exists. Durable on return.
     fn create_directory(&self, directory: &str) -> io::Result<()>;
 
     /// Renames a file, replacing the target. Durable only after [`Disk::sync_directory`].
@@ -83,14 +99,17 @@ pub trait File: Send + Sync {
     fn sync(&self) -> io::Result<()>;
 
     /// Makes the file `length` bytes long: its new part reads as zeros and has disk blocks (`fallocate`), so that writing it
-    /// cannot run out of space where the file system can promise that. Never shortens.
+    /// cannot run out of space where the file system can promise that. Never shortens. Durable only after [`File::sync`]. After an
+    /// error the file may be longer than before; the new part reads as zeros.
     fn allocate(&self, length: u64) -> io::Result<()>;
 
-    /// Cuts the file to `length` bytes. The caller knows that nobody reads beyond.
+    /// Cuts the file to `length` bytes; never makes it longer. The caller knows that nobody reads beyond. Durable only after
+    /// [`File::sync`].
     fn truncate(&self, length: u64) -> io::Result<()>;
 
-    /// Makes the file `length` bytes long by really writing zeros, and syncs it, so that later synchronous writes change no
-    /// metadata.
+    /// Makes the file `length` bytes long by really writing zeros behind its end, and syncs it, so that later synchronous writes
+    /// change no metadata. Never shortens, and writes nothing before the end. After an error the file may be longer than before; the
+    /// new part reads as zeros.
     fn prewrite(&self, length: u64) -> io::Result<()>;
 
     /// A view of the file's first `reserve` bytes that later writes show through and that stays at its address when the file
@@ -106,4 +125,18 @@ pub trait Mapping: Send + Sync {
 
     /// Tells the system that a range will be read soon. A hint: errors are ignored.
     fn will_need(&self, offset: usize, length: usize);
+}
+
+/// Refuses a direct write whose offset, length or address is not a multiple of [`DIRECT_ALIGNMENT`].
+fn check_alignment(offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let aligned = offset.is_multiple_of(DIRECT_ALIGNMENT as u64)
+        && bytes.len().is_multiple_of(DIRECT_ALIGNMENT)
+        && bytes.as_ptr().addr().is_multiple_of(DIRECT_ALIGNMENT);
+    if aligned {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("a direct write of {} bytes at {offset} is not aligned to {DIRECT_ALIGNMENT}", bytes.len()),
+    ))
 }
