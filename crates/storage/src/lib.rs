@@ -3,6 +3,7 @@
 //! An [`Environment`](environment) is one directory. One write transaction at a time changes it; any number of readers see
 //! snapshots, and neither ever waits for the other. A commit returns when it is durable.
 
+mod btree;
 pub mod disk;
 mod error;
 pub mod format;
