@@ -5,6 +5,7 @@
 
 pub mod disk;
 mod error;
+mod fixed;
 pub mod format;
 mod heap;
 mod page;

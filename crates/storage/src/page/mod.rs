@@ -1,6 +1,7 @@
 //! Pages: 8 KiB units of the data file and of scratch memory. Each kind of page has a file of its own, with its byte
 //! layout, its reader and its writer side by side, and a `validate` that is called once when a page enters from disk.
 
+pub(crate) mod fixed;
 pub(crate) mod header;
 pub(crate) mod section;
 
@@ -18,6 +19,8 @@ pub(crate) fn validate(number: PageNumber, page: &Page) -> Result<()> {
     let reason = match header::kind(page) {
         Some(PageKind::Root) => None,
         Some(PageKind::Section) => section::validate(page).err(),
+        Some(PageKind::FixedBranch) => fixed::validate_branch(page).err(),
+        Some(PageKind::FixedLeaf) => fixed::validate_leaf(page).err(),
         Some(_) => None,
         None => Some(format!("its kind byte is {}, which no page has", page[header::KIND_AT])),
     };
