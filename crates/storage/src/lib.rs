@@ -6,10 +6,12 @@
 pub mod disk;
 mod error;
 pub mod format;
+mod heap;
 mod page;
 mod pages;
 #[cfg(test)]
 mod pages_in_memory;
+mod visit;
 
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};

@@ -2,6 +2,7 @@
 //! layout, its reader and its writer side by side, and a `validate` that is called once when a page enters from disk.
 
 pub(crate) mod header;
+pub(crate) mod section;
 
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber};
@@ -16,6 +17,7 @@ pub(crate) type Page = [u8; PAGE_SIZE];
 pub(crate) fn validate(number: PageNumber, page: &Page) -> Result<()> {
     let reason = match header::kind(page) {
         Some(PageKind::Root) => None,
+        Some(PageKind::Section) => section::validate(page).err(),
         Some(_) => None,
         None => Some(format!("its kind byte is {}, which no page has", page[header::KIND_AT])),
     };
