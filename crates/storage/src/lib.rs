@@ -6,6 +6,7 @@
 mod btree;
 pub mod disk;
 mod error;
+mod fixed;
 pub mod format;
 mod heap;
 mod page;
