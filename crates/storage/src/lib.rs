@@ -9,6 +9,7 @@ mod error;
 mod fixed;
 pub mod format;
 mod heap;
+mod multi;
 mod page;
 mod pages;
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub(crate) struct Cursor<'p, P> {
 }
 
 impl<'p, P: Pages> Cursor<'p, P> {
-    pub(super) fn new(pages: &'p P, state: &TreeState) -> Cursor<'p, P> {
+    pub(crate) fn new(pages: &'p P, state: &TreeState) -> Cursor<'p, P> {
         Cursor {
             pages,
             root: state.root,
