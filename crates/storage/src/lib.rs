@@ -14,7 +14,11 @@ mod page;
 mod pages;
 #[cfg(test)]
 mod pages_in_memory;
+mod table;
 mod visit;
 
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
+pub use table::{
+    By, Direction, IndexKind, IndexSchema, ROW_COLUMNS_MAX, Row, RowBuilder, Schema, TABLE_INDEXES_MAX,
+};

@@ -38,7 +38,8 @@ mod split;
 mod tests;
 
 pub(crate) use cursor::Cursor;
-pub(crate) use range::{Direction, Range, prefix_end};
+pub use range::Direction;
+pub(crate) use range::{Range, prefix_end};
 
 use crate::error::{Error, Result};
 use crate::format::{

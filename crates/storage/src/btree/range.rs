@@ -8,8 +8,10 @@ use crate::pages::Pages;
 
 /// Which way a walk goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Direction {
+pub enum Direction {
+    /// From smaller keys to greater ones.
     Ascending,
+    /// From greater keys to smaller ones.
     Descending,
 }
 

@@ -100,6 +100,11 @@ impl FixedState {
         self.entries
     }
 
+    /// The root page; none while the tree is embedded.
+    pub(crate) fn root(&self) -> PageNumber {
+        self.root
+    }
+
     /// Levels of pages; 0 when the tree is embedded.
     pub(crate) fn depth(&self) -> usize {
         self.depth as usize

@@ -118,7 +118,7 @@ pub(crate) struct MultiCursor<'p, P> {
 }
 
 impl<'p, P: Pages> MultiCursor<'p, P> {
-    pub(super) fn new(pages: &'p P, state: &MultiState) -> MultiCursor<'p, P> {
+    pub(crate) fn new(pages: &'p P, state: &MultiState) -> MultiCursor<'p, P> {
         let keys = Cursor::new(pages, &state.tree);
         MultiCursor { pages, root: state.tree.root, keys, values: ValueCursor::empty(pages) }
     }

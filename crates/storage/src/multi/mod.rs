@@ -18,6 +18,7 @@ mod entry;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use check::or_problem;
 pub(crate) use cursor::{MultiCursor, ValueCursor};
 
 use crate::btree::{InsertHint, TREE_STATE_SIZE, Tree, TreeMut, TreeState};
