@@ -9,6 +9,7 @@ pub mod disk;
 mod environment;
 mod error;
 mod flush;
+mod fixed;
 pub mod format;
 mod free_space;
 mod header_file;

@@ -3,6 +3,7 @@
 
 pub(crate) mod branch;
 pub(crate) mod head;
+pub(crate) mod fixed;
 pub(crate) mod header;
 pub(crate) mod leaf;
 pub(crate) mod section;
@@ -23,6 +24,8 @@ pub(crate) fn validate(number: PageNumber, page: &Page) -> Result<()> {
         Some(PageKind::Branch) => branch::validate(page).err(),
         Some(PageKind::Leaf) => leaf::validate(page).err(),
         Some(PageKind::Section) => section::validate(page).err(),
+        Some(PageKind::FixedBranch) => fixed::validate_branch(page).err(),
+        Some(PageKind::FixedLeaf) => fixed::validate_leaf(page).err(),
         Some(_) => None,
         None => Some(format!("its kind byte is {}, which no page has", page[header::KIND_AT])),
     };
