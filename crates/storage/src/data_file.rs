@@ -189,7 +189,10 @@ impl DataFile {
             let length = read_u64(page, header::RUN_LENGTH_AT);
             let size = length.saturating_add(PAGE_HEADER_SIZE as u64);
             if length > crate::format::VALUE_SIZE_MAX || !self.holds(number, size as usize) {
-                return Err(Error::damaged(number, format!("its run of {length} bytes ends beyond the file")));
+                return Err(Error::damaged(
+                    number,
+                    format!("its run of {length} bytes ends beyond the file"),
+                ));
             }
             if size as usize > WILL_NEED_MIN
                 && let Some(map) = self.maps.lock().last()
@@ -200,7 +203,10 @@ impl DataFile {
         }
         let (stored, computed) = (header::stored_checksum(bytes), header::checksum(bytes));
         if stored != computed {
-            return Err(Error::damaged(number, format!("its checksum is {stored:016x}, its bytes give {computed:016x}")));
+            return Err(Error::damaged(
+                number,
+                format!("its checksum is {stored:016x}, its bytes give {computed:016x}"),
+            ));
         }
         page::validate(number, page)?;
         self.set_verified(number);
@@ -223,14 +229,16 @@ impl DataFile {
         if block.is_null() {
             // SAFETY: zero bytes are a zero in an `AtomicU64`.
             let fresh = Box::into_raw(unsafe { Box::<[AtomicU64; BLOCK_WORDS]>::new_zeroed().assume_init() });
-            block = match slot.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => fresh,
-                Err(other) => {
-                    // SAFETY: `fresh` lost the race; nobody else knows it.
-                    drop(unsafe { Box::from_raw(fresh) });
-                    other
-                }
-            };
+            block =
+                match slot.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire)
+                {
+                    Ok(_) => fresh,
+                    Err(other) => {
+                        // SAFETY: `fresh` lost the race; nobody else knows it.
+                        drop(unsafe { Box::from_raw(fresh) });
+                        other
+                    }
+                };
         }
         // SAFETY: see `is_verified`.
         let block = unsafe { &*block };

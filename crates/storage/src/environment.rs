@@ -310,13 +310,20 @@ fn create(disk: &Arc<dyn Disk>) -> Result<(Header, HeaderFiles)> {
             });
         }
     }
-    disk.create_directory(crate::journal::files::DIRECTORY).map_err(io("create", crate::journal::files::DIRECTORY))?;
+    disk.create_directory(crate::journal::files::DIRECTORY)
+        .map_err(io("create", crate::journal::files::DIRECTORY))?;
     disk.open(crate::data_file::NAME, OpenMode::Create)
         .and_then(|f| f.sync())
         .map_err(io("create", crate::data_file::NAME))?;
     let environment = random_identity();
-    let header =
-        Header { environment, generation: 1, synced: TransactionId(0), synced_hash: 0, first_journal: 1, page_count: 0 };
+    let header = Header {
+        environment,
+        generation: 1,
+        synced: TransactionId(0),
+        synced_hash: 0,
+        first_journal: 1,
+        page_count: 0,
+    };
     // The files appear empty first: `read` takes an empty pair for an unfinished creation only when the data file is empty too.
     let headers = HeaderFiles::open(disk, OpenMode::Create)?;
     headers.write(&header)?;
@@ -388,7 +395,9 @@ impl Inner {
         let readers = self.readers.oldest().1;
         if guard.is_none() || readers > 0 {
             let writer = if guard.is_none() { "a write transaction and " } else { "" };
-            return Err(Error::Invalid(format!("{writer}{readers} snapshots are open; end them before closing")));
+            return Err(Error::Invalid(format!(
+                "{writer}{readers} snapshots are open; end them before closing"
+            )));
         }
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(Error::Closed);

@@ -23,7 +23,7 @@ use crate::header_file::Header;
 use crate::page::header::{self, PageKind};
 use crate::recovery::Recovered;
 use crate::snapshot::page_table::{Found, Link};
-use crate::transaction::commit::{drive_all, drive};
+use crate::transaction::commit::{drive, drive_all};
 use crate::transaction::write::run_length;
 
 /// Pages written before their versions are unlinked and their memory can be used again.
@@ -88,7 +88,11 @@ impl Flusher {
     pub(crate) fn new(header: &Header, recovered: &Recovered) -> Flusher {
         let commits = VecDeque::from([(recovered.last_hash, recovered.root.page_count)]);
         Flusher {
-            unflushed: Mutex::new(Unflushed { pages: recovered.pages.clone(), first: recovered.last, commits }),
+            unflushed: Mutex::new(Unflushed {
+                pages: recovered.pages.clone(),
+                first: recovered.last,
+                commits,
+            }),
             synced: AtomicU64::new(header.synced.0),
             signals: Mutex::default(),
             changed: Condvar::new(),
@@ -166,7 +170,8 @@ fn flush_thread(inner: &Inner) {
             let mut timed_out = false;
             if !signals.stop && !signals.flush {
                 if flusher.active.load(Ordering::Acquire) {
-                    timed_out = flusher.changed.wait_for(&mut signals, inner.options.flush_after_idle).timed_out();
+                    timed_out =
+                        flusher.changed.wait_for(&mut signals, inner.options.flush_after_idle).timed_out();
                 } else {
                     flusher.changed.wait(&mut signals);
                 }
@@ -235,7 +240,8 @@ fn journal_thread(inner: &Inner) {
 /// Whether a flush should begin.
 pub(crate) fn is_due(inner: &Inner) -> bool {
     let journal = inner.counters.journal_bytes_since_flush.load(Ordering::Relaxed);
-    (journal >= inner.options.journal_size_before_flush || inner.table.used() >= inner.options.scratch_size_max / 2)
+    (journal >= inner.options.journal_size_before_flush
+        || inner.table.used() >= inner.options.scratch_size_max / 2)
         && inner.oldest_pinned() > inner.flusher.synced()
 }
 
@@ -334,7 +340,12 @@ fn flush_to(inner: &Inner, header: &mut Header, target: TransactionId) -> Result
 
 /// Writes the pages' versions of the target state. Pages that still have versions afterwards go to `kept`; after an error all that
 /// were not dealt with.
-fn write_pages(inner: &Inner, pages: &[PageNumber], target: TransactionId, kept: &mut Vec<PageNumber>) -> Result<()> {
+fn write_pages(
+    inner: &Inner,
+    pages: &[PageNumber],
+    target: TransactionId,
+    kept: &mut Vec<PageNumber>,
+) -> Result<()> {
     let table = &inner.table;
     let mut written: Vec<(PageNumber, Link)> = Vec::with_capacity(CHUNK_PAGES);
     let mut unsynced = 0;

@@ -62,7 +62,11 @@ impl FreeHints {
 pub(crate) fn validate_bitmap(page: &Page) -> Result<(), String> {
     let bits: u32 = page[PAGE_HEADER_SIZE..].iter().map(|b| b.count_ones()).sum();
     let count = read_u16(page, COUNT_AT);
-    if bits == u32::from(count) { Ok(()) } else { Err(format!("it counts {count} free pages and marks {bits}")) }
+    if bits == u32::from(count) {
+        Ok(())
+    } else {
+        Err(format!("it counts {count} free pages and marks {bits}"))
+    }
 }
 
 fn expect_kind(page: &Page, number: PageNumber, expected: PageKind) -> Result<()> {
@@ -191,7 +195,8 @@ pub(crate) fn take(
         let page = pages.page(number)?;
         let from = if count == 1 && at == hints.last.0 { hints.last.1 as u64 * 8 } else { 0 };
         let (found, blocked) = find(page, from, count, &|bits| {
-            blocked_until(at * BITMAP_PAGES + bits.start..at * BITMAP_PAGES + bits.end).map(|p| p - at * BITMAP_PAGES)
+            blocked_until(at * BITMAP_PAGES + bits.start..at * BITMAP_PAGES + bits.end)
+                .map(|p| p - at * BITMAP_PAGES)
         });
         let Some(bit) = found else {
             if from == 0 && !blocked {
@@ -227,7 +232,12 @@ fn claim(
 }
 
 /// The first run of `count` set bits from `from` on, and whether any run long enough was blocked.
-fn find(page: &Page, from: u64, count: u64, blocked_until: &dyn Fn(Range<u64>) -> Option<u64>) -> (Option<u64>, bool) {
+fn find(
+    page: &Page,
+    from: u64,
+    count: u64,
+    blocked_until: &dyn Fn(Range<u64>) -> Option<u64>,
+) -> (Option<u64>, bool) {
     let mut blocked = false;
     let mut at = from;
     while let Some(start) = next_bit(page, at, true) {

@@ -129,7 +129,8 @@ impl HeaderFiles {
 
     /// Opens the pair for writing, making missing ones.
     pub(crate) fn open(disk: &Arc<dyn Disk>, mode: OpenMode) -> Result<HeaderFiles> {
-        let open = |name: &str| disk.open(name, mode).map_err(|e| Error::io("open", disk.path().join(name), e));
+        let open =
+            |name: &str| disk.open(name, mode).map_err(|e| Error::io("open", disk.path().join(name), e));
         Ok(HeaderFiles { disk: disk.clone(), files: [open(NAMES[0])?, open(NAMES[1])?] })
     }
 

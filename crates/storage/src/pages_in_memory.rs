@@ -11,7 +11,11 @@ use crate::pages::{DirtyLines, LINE_SIZE, PageMut, Pages, PagesMut, RunSource};
 enum Slot {
     Free,
     /// `before` is the page as it was at the last [`PagesInMemory::check_lines`]; `None`: as allocated, or not watched.
-    Page { bytes: Box<Page>, lines: DirtyLines, before: Option<Box<Page>> },
+    Page {
+        bytes: Box<Page>,
+        lines: DirtyLines,
+        before: Option<Box<Page>>,
+    },
     Run(Vec<u8>),
 }
 
@@ -60,7 +64,10 @@ impl PagesInMemory {
             if let Some(before) = before {
                 let pairs = bytes.chunks(LINE_SIZE).zip(before.chunks(LINE_SIZE));
                 for (line, (now, then)) in pairs.enumerate() {
-                    assert!(now == then || *lines >> line & 1 == 1, "page {i} changed in line {line}, unmarked");
+                    assert!(
+                        now == then || *lines >> line & 1 == 1,
+                        "page {i} changed in line {line}, unmarked"
+                    );
                 }
             }
             *before = Some(bytes.clone());

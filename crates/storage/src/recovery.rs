@@ -122,7 +122,11 @@ impl Replay<'_> {
     fn read_file(&mut self, number: u64, reader: &mut Reader) -> Result<Option<Stopped>> {
         let mut offset = 0;
         while offset + ALIGNMENT as u64 <= reader.size {
-            let stop = |reason: String| Stopped { place: format!("journal {number}, offset {offset}"), reason, offset };
+            let stop = |reason: String| Stopped {
+                place: format!("journal {number}, offset {offset}"),
+                reason,
+                offset,
+            };
             let Some(record) = reader.record(offset)? else {
                 return Ok(Some(stop("no record starts here".to_owned())));
             };
@@ -138,7 +142,10 @@ impl Replay<'_> {
                     return Ok(Some(stop(format!("record {} follows {}", record.transaction, self.last))));
                 }
                 if record.previous_hash != self.last_hash {
-                    return Ok(Some(stop(format!("record {} does not continue {}", record.transaction, self.last))));
+                    return Ok(Some(stop(format!(
+                        "record {} does not continue {}",
+                        record.transaction, self.last
+                    ))));
                 }
                 let mut buffer = std::mem::take(&mut self.body);
                 let damaged = |reason: String| Error::FileDamaged {
@@ -206,7 +213,8 @@ impl Replay<'_> {
                         return Err(damaged(format!("the run at page {number} is none")));
                     }
                     self.forget(number, header::run_pages(length), damaged)?;
-                    let content = if bytes.len() <= PAGE_SIZE { Content::Page } else { Content::Run(bytes.len()) };
+                    let content =
+                        if bytes.len() <= PAGE_SIZE { Content::Page } else { Content::Run(bytes.len()) };
                     let version = self.table.allocate(content, id).map_err(out_of_memory)?;
                     // SAFETY: just made, and no reader exists yet.
                     let memory = unsafe { version.bytes_mut() };
@@ -288,7 +296,10 @@ impl Replay<'_> {
                 let bytes = unsafe { version.page() };
                 let found = header::number(bytes);
                 if found != number {
-                    return Err(Error::damaged(number, format!("after recovery it carries the number {found}")));
+                    return Err(Error::damaged(
+                        number,
+                        format!("after recovery it carries the number {found}"),
+                    ));
                 }
                 page::validate(number, bytes)?;
             }

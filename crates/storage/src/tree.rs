@@ -176,7 +176,10 @@ impl<'t, T: Pages> Cursor<'t, T> {
     }
 
     /// Goes to the next entry; false when there is none, after which `prev` goes to the last one.
-    #[expect(clippy::should_implement_trait, reason = "moving can fail, and key and value borrow from the cursor")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "moving can fail, and key and value borrow from the cursor"
+    )]
     #[inline]
     pub fn next(&mut self) -> Result<bool> {
         self.0.next()

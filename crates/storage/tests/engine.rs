@@ -37,7 +37,9 @@ fn committed_data_is_there_after_reopening() {
         let snapshot = env.read().unwrap();
         let tree = snapshot.tree(b"t").unwrap();
         assert_eq!(tree.len(), (round + 1) * 1000);
-        for n in (0..=round).flat_map(|r| (0..20).flat_map(move |t| (0..50).map(move |i| r * 10_000 + t * 100 + i))) {
+        for n in (0..=round)
+            .flat_map(|r| (0..20).flat_map(move |t| (0..50).map(move |i| r * 10_000 + t * 100 + i)))
+        {
             assert_eq!(tree.get(&key(n * 7919 % 100_000)).unwrap(), Some(&value(n, (n % 700) as usize)[..]));
         }
         drop(snapshot);
@@ -55,7 +57,8 @@ fn committed_data_is_there_after_reopening() {
 #[test]
 fn values_of_every_size_come_back() {
     let dir = tempfile::tempdir().unwrap();
-    let sizes = [0, 1, 511, 512, 513, 4000, 8151, 8152, 8153, 8160, 8161, 20_000, 262_143, 262_144, 300_000, 3 << 20];
+    let sizes =
+        [0, 1, 511, 512, 513, 4000, 8151, 8152, 8153, 8160, 8161, 20_000, 262_143, 262_144, 300_000, 3 << 20];
     let env = Environment::open(dir.path(), small()).unwrap();
     for round in 0..3 {
         let mut tx = env.write().unwrap();
@@ -69,7 +72,10 @@ fn values_of_every_size_come_back() {
             let snapshot = env.read().unwrap();
             let tree = snapshot.tree(b"t").unwrap();
             for (i, &size) in sizes.iter().enumerate() {
-                assert!(tree.get(&key(i as u64)).unwrap() == Some(&value(i as u64 + round, size)[..]), "{size}");
+                assert!(
+                    tree.get(&key(i as u64)).unwrap() == Some(&value(i as u64 + round, size)[..]),
+                    "{size}"
+                );
             }
         };
         check(&env);
@@ -209,7 +215,8 @@ fn a_crash_of_the_simulated_disk_loses_nothing_acknowledged() {
     for seed in 0..60 {
         let mut disk = SimulatedDisk::new(seed);
         let mut expected: std::collections::BTreeMap<[u8; 8], Vec<u8>> = std::collections::BTreeMap::new();
-        let options = || small().background(false).scratch_size_max(1 << 20).journal_size_before_flush(200_000);
+        let options =
+            || small().background(false).scratch_size_max(1 << 20).journal_size_before_flush(200_000);
         for life in 0..4_u64 {
             let env = Environment::open_on(Arc::new(disk.clone()), options()).unwrap();
             if life > 0 {
@@ -258,7 +265,9 @@ fn bad_input_is_refused_and_changes_nothing() {
     tree.put(&[1; 2048], b"v").unwrap();
     drop(tree);
     tx.commit().unwrap();
-    assert!(matches!(Environment::open(dir.path(), small()), Err(Error::Locked { pid, .. }) if pid == std::process::id()));
+    assert!(
+        matches!(Environment::open(dir.path(), small()), Err(Error::Locked { pid, .. }) if pid == std::process::id())
+    );
     let held = env.read().unwrap();
     assert!(matches!(env.clone().close(), Err(Error::Invalid(_))));
     drop(held);

@@ -46,7 +46,8 @@ impl<P: Pages> Tree<'_, P> {
         let statistics = TreeStatistics::default();
         let mut walk = Walk { pages: self.pages, visitor, statistics, seen, refs: Vec::new() };
         if self.state.root.is_some() != (self.state.depth != 0) {
-            let text = format!("a tree of {} levels whose root is page {}", self.state.depth, self.state.root);
+            let text =
+                format!("a tree of {} levels whose root is page {}", self.state.depth, self.state.root);
             walk.visitor.problem(self.state.root, text);
         } else if self.state.root.is_some() {
             walk.page(self.state.root, self.state.depth, None, None)?;
@@ -58,7 +59,10 @@ impl<P: Pages> Tree<'_, P> {
             ("leaf pages", self.state.leaf_pages, found.leaf_pages),
         ] {
             if said != found {
-                visitor.problem(self.state.root, format!("the tree is said to have {said} {name} and has {found}"));
+                visitor.problem(
+                    self.state.root,
+                    format!("the tree is said to have {said} {name} and has {found}"),
+                );
             }
         }
         heap::check(self.pages, &self.state.heap, &mut refs, visitor)?;
@@ -76,7 +80,8 @@ impl<P: Pages> Walk<'_, '_, P> {
         low: Option<&[u8]>,
         high: Option<&[u8]>,
     ) -> Result<()> {
-        let page = match self.pages.page(number).and_then(|page| page::validate(number, page).map(|()| page)) {
+        let page = match self.pages.page(number).and_then(|page| page::validate(number, page).map(|()| page))
+        {
             Ok(page) => page,
             Err(Error::PageDamaged { page, reason }) => {
                 self.visitor.problem(page, reason);
@@ -87,7 +92,8 @@ impl<P: Pages> Walk<'_, '_, P> {
         let kind = if depth == 1 { PageKind::Leaf } else { PageKind::Branch };
         if header::kind(page) != Some(kind) {
             let found = page[header::KIND_AT];
-            self.visitor.problem(number, format!("a tree expects a {kind:?} here and finds a page of kind {found}"));
+            self.visitor
+                .problem(number, format!("a tree expects a {kind:?} here and finds a page of kind {found}"));
             return Ok(());
         }
         let used = match kind {
@@ -138,7 +144,8 @@ impl<P: Pages> Walk<'_, '_, P> {
     ) -> Result<()> {
         let count = branch.count();
         if count > 1 && low.is_some_and(|low| branch.compare(1, low) != Ordering::Greater) {
-            self.visitor.problem(number, "its first separator is not greater than the one before it".to_owned());
+            self.visitor
+                .problem(number, "its first separator is not greater than the one before it".to_owned());
         }
         if count > 1 && high.is_some_and(|high| branch.compare(count - 1, high) != Ordering::Less) {
             self.visitor.problem(number, "its last separator is not less than the one behind it".to_owned());

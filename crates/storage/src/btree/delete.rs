@@ -144,7 +144,9 @@ impl<P: PagesMut> TreeMut<'_, P> {
         let path = if all { Some(self.path_to(key, number)?) } else { None };
         match &path {
             Some(path) => self.acquire_emptied(path)?,
-            None => drop(leaf_mut(self.pages, number)?),
+            None => {
+                leaf_mut(self.pages, number)?;
+            }
         }
         for r in long {
             heap::remove(self.pages, &mut self.state.heap, *r)?;
@@ -376,7 +378,9 @@ impl<P: PagesMut> TreeMut<'_, P> {
             let (left, right) = (Branch::new(&left_page), Branch::new(&right_page));
             let mut separator = Vec::new();
             parent.entry(low + 1).copy_separator(&mut separator);
-            if !left.separates(left.count() - 1, left.count(), &separator) || !right.separates(0, 1, &separator) {
+            if !left.separates(left.count() - 1, left.count(), &separator)
+                || !right.separates(0, 1, &separator)
+            {
                 continue;
             }
             let mut children: Vec<branch::Entry<'_>> = (0..left.count()).map(|i| left.entry(i)).collect();
@@ -417,4 +421,3 @@ fn neighbours(index: usize, count: usize) -> impl Iterator<Item = usize> {
     let right = (index + 1 < count).then_some(index);
     right.into_iter().chain(index.checked_sub(1))
 }
-

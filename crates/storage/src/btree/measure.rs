@@ -40,7 +40,8 @@ impl Bench {
             found.leaf_pages,
             100.0 * found.leaf_bytes_used as f64 / (found.leaf_pages * PAGE_BODY_SIZE as u64) as f64,
             found.branch_pages,
-            100.0 * found.branch_bytes_used as f64 / (found.branch_pages.max(1) * PAGE_BODY_SIZE as u64) as f64,
+            100.0 * found.branch_bytes_used as f64
+                / (found.branch_pages.max(1) * PAGE_BODY_SIZE as u64) as f64,
             (pages * crate::format::PAGE_SIZE as u64) as f64 / raw as f64,
         );
     }

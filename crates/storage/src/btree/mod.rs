@@ -194,7 +194,11 @@ pub(crate) struct TreeMut<'a, P> {
 }
 
 impl<'a, P: PagesMut> TreeMut<'a, P> {
-    pub(crate) fn new(pages: &'a mut P, state: &'a mut TreeState, hint: &'a mut InsertHint) -> TreeMut<'a, P> {
+    pub(crate) fn new(
+        pages: &'a mut P,
+        state: &'a mut TreeState,
+        hint: &'a mut InsertHint,
+    ) -> TreeMut<'a, P> {
         TreeMut { pages, state, hint }
     }
 

@@ -46,7 +46,6 @@ impl<'p, P: Pages> Tree<'p, P> {
 
 impl<'p, P: Pages> Range<'p, P> {
     /// The next entry of the walk. After an error the walk is over.
-    #[expect(clippy::should_implement_trait, reason = "it lends its key, which Iterator cannot")]
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], &'p [u8])>> {
         if self.done {

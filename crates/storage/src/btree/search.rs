@@ -53,7 +53,11 @@ pub(super) fn leaf_mut<P: PagesMut>(pages: &mut P, number: PageNumber) -> Result
 
 /// What the leaves say of a key.
 #[inline]
-pub(super) fn find<'p, P: Pages>(pages: &'p P, state: &TreeState, key: &[u8]) -> Result<Option<LeafValue<'p>>> {
+pub(super) fn find<'p, P: Pages>(
+    pages: &'p P,
+    state: &TreeState,
+    key: &[u8],
+) -> Result<Option<LeafValue<'p>>> {
     let mut number = state.root;
     if !number.is_some() {
         return Ok(None);
@@ -84,7 +88,11 @@ pub(super) fn leaf_for<P: Pages>(pages: &P, state: &TreeState, key: &[u8]) -> Re
 }
 
 /// As [`leaf_for`], with the way there, from the root on.
-pub(super) fn path_for<P: Pages>(pages: &P, state: &TreeState, key: &[u8]) -> Result<(Vec<Step>, PageNumber)> {
+pub(super) fn path_for<P: Pages>(
+    pages: &P,
+    state: &TreeState,
+    key: &[u8],
+) -> Result<(Vec<Step>, PageNumber)> {
     let mut number = state.root;
     let mut path = Vec::with_capacity(state.depth);
     for _ in 1..state.depth {

@@ -1,3 +1,5 @@
+//! The tree against an ordered map, its fill, its limits, and what it does on damaged pages.
+
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -125,7 +127,8 @@ fn keys_and_values_have_limits() {
 #[test]
 fn padded_heads_do_not_mix_up_short_keys() {
     let mut twins = Twins::new();
-    let keys: Vec<Vec<u8>> = (1..8).map(|size| vec![0; size]).chain([b"a".to_vec(), b"a\0".to_vec()]).collect();
+    let keys: Vec<Vec<u8>> =
+        (1..8).map(|size| vec![0; size]).chain([b"a".to_vec(), b"a\0".to_vec()]).collect();
     for (i, key) in keys.iter().rev().enumerate() {
         twins.put(key, &[i as u8]);
     }
@@ -338,14 +341,20 @@ fn ranges_and_prefixes_walk_both_ways() {
             let tree = twins.tree();
             assert!(collect(tree.range(low, high, Direction::Ascending)).iter().eq(expected.iter().copied()));
             expected.reverse();
-            assert!(collect(tree.range(low, high, Direction::Descending)).iter().eq(expected.iter().copied()));
+            assert!(
+                collect(tree.range(low, high, Direction::Descending)).iter().eq(expected.iter().copied())
+            );
         }
     }
     for prefix in [&b"key/000"[..], b"key/", b"", b"b", b"\xff", b"\xff\xff"] {
         let mut expected: Vec<&Vec<u8>> = twins.map.keys().filter(|key| key.starts_with(prefix)).collect();
-        assert!(collect(twins.tree().prefix(prefix, Direction::Ascending)).iter().eq(expected.iter().copied()));
+        assert!(
+            collect(twins.tree().prefix(prefix, Direction::Ascending)).iter().eq(expected.iter().copied())
+        );
         expected.reverse();
-        assert!(collect(twins.tree().prefix(prefix, Direction::Descending)).iter().eq(expected.iter().copied()));
+        assert!(
+            collect(twins.tree().prefix(prefix, Direction::Descending)).iter().eq(expected.iter().copied())
+        );
     }
     assert_eq!(prefix_end(b"a\xff"), Some(b"b".to_vec()));
     assert_eq!(prefix_end(b"\xff\xff"), None);
@@ -528,7 +537,8 @@ fn run(shape: u8, sizes: u8, ops: Vec<Op>) {
             Op::DeleteRange(low, high) => {
                 let (a, b) = (key_of(shape, low), key_of(shape, high));
                 let (low, high) = if a <= b { (a, b) } else { (b, a) };
-                let keys: Vec<Vec<u8>> = twins.map.range(low.clone()..high.clone()).map(|(key, _)| key.clone()).collect();
+                let keys: Vec<Vec<u8>> =
+                    twins.map.range(low.clone()..high.clone()).map(|(key, _)| key.clone()).collect();
                 let removed =
                     twins.tree_mut().delete_range(Bound::Included(&low), Bound::Excluded(&high)).unwrap();
                 assert_eq!(removed, keys.len() as u64);

@@ -33,7 +33,13 @@ fn entry_head(page: PageNumber, operation: u8, pieces: usize) -> [u8; 8] {
 }
 
 /// Adds what changed in a page from `old` to `new`; `None` stands for a page of zeros that is new. Looks only at `lines`.
-pub(crate) fn add_page(out: &mut AlignedBuffer, number: PageNumber, old: Option<&Page>, new: &Page, lines: DirtyLines) {
+pub(crate) fn add_page(
+    out: &mut AlignedBuffer,
+    number: PageNumber,
+    old: Option<&Page>,
+    new: &Page,
+    lines: DirtyLines,
+) {
     const ZEROS: Page = [0; PAGE_SIZE];
     let head = out.len();
     out.extend(&[0; 8]);

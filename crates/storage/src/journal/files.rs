@@ -67,7 +67,14 @@ impl JournalFiles {
     pub(crate) fn new(disk: Arc<dyn Disk>, next_number: u64, size_min: u64, size_max: u64) -> JournalFiles {
         let align = |size: u64| size.next_multiple_of(ALIGNMENT as u64).max(2 * ALIGNMENT as u64);
         let (size_min, size_max) = (align(size_min), align(size_max.max(size_min)));
-        let state = State { next_number, next_size: size_min, ready: None, current: None, full: VecDeque::new(), retired: Vec::new() };
+        let state = State {
+            next_number,
+            next_size: size_min,
+            ready: None,
+            current: None,
+            full: VecDeque::new(),
+            retired: Vec::new(),
+        };
         JournalFiles { disk, size_max, state: Mutex::new(state) }
     }
 
@@ -88,7 +95,11 @@ impl JournalFiles {
     /// Hands out the next file, with room for at least `needed` bytes. `full` is the file that it follows.
     ///
     /// Errors: the disk is full (nothing has changed), or I/O.
-    pub(crate) fn next(&self, needed: u64, full: Option<(JournalFile, TransactionId)>) -> Result<JournalFile> {
+    pub(crate) fn next(
+        &self,
+        needed: u64,
+        full: Option<(JournalFile, TransactionId)>,
+    ) -> Result<JournalFile> {
         let mut state = self.state.lock();
         let ready = state.ready.take();
         let file = match ready {
@@ -141,7 +152,8 @@ impl JournalFiles {
             let file = self.open(number)?;
             return Ok(JournalFile { number, file, size: old_size });
         }
-        let file = self.disk.open(&name(number), OpenMode::Create).map_err(|e| self.write_error(number, size, e))?;
+        let file =
+            self.disk.open(&name(number), OpenMode::Create).map_err(|e| self.write_error(number, size, e))?;
         if let Err(error) = file.prewrite(size) {
             drop(file);
             let _ = self.disk.remove(&name(number)); // so that a full disk has its space back

@@ -148,7 +148,10 @@ impl Compression {
             return None;
         }
         spare.set_len(HEADER_SIZE + lz4_flex::block::get_maximum_output_size(size));
-        let stored = lz4_flex::block::compress_into(&record.bytes()[HEADER_SIZE..], &mut spare.bytes_mut()[HEADER_SIZE..]);
+        let stored = lz4_flex::block::compress_into(
+            &record.bytes()[HEADER_SIZE..],
+            &mut spare.bytes_mut()[HEADER_SIZE..],
+        );
         match stored {
             Ok(stored) if stored <= size - size / 8 => {
                 self.failures = 0;
@@ -219,14 +222,18 @@ mod tests {
     #[test]
     fn compressible_and_incompressible_bodies_come_back() {
         let plain: Vec<u8> = (0..20_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        for (body, compressed) in [(vec![1; 20_000], true), (plain, false), (vec![2; 10], false), (vec![], false)] {
+        for (body, compressed) in
+            [(vec![1; 20_000], true), (plain, false), (vec![2; 10], false), (vec![], false)]
+        {
             let out = record(&body, &mut Compression::default());
             let header = RecordHeader::read(out.bytes()).unwrap();
             assert_eq!((header.compressed, header.record_size()), (compressed, out.len() as u64));
             assert_eq!((header.journal, header.transaction, header.previous_hash), (3, TransactionId(9), 77));
             assert!(header.verify(out.bytes()));
             assert_eq!(header.body(out.bytes(), &mut Vec::new()).unwrap(), &body[..]);
-            for at in [9, 30, HEADER_SIZE - 9, HEADER_SIZE].into_iter().filter(|&at| at < HEADER_SIZE + body.len()) {
+            for at in
+                [9, 30, HEADER_SIZE - 9, HEADER_SIZE].into_iter().filter(|&at| at < HEADER_SIZE + body.len())
+            {
                 let mut bad = out.bytes().to_vec();
                 bad[at] ^= 1;
                 assert!(RecordHeader::read(&bad).is_none_or(|h| !h.verify(&bad)), "a flipped bit at {at}");

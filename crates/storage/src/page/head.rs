@@ -41,7 +41,12 @@ pub(crate) fn rest_size(size: usize) -> usize {
 
 /// Orders two keys whose heads are equal, by rest and by size behind the prefix.
 #[inline(always)]
-pub(crate) fn compare_behind_head(rest: &[u8], size: usize, other_rest: &[u8], other_size: usize) -> Ordering {
+pub(crate) fn compare_behind_head(
+    rest: &[u8],
+    size: usize,
+    other_rest: &[u8],
+    other_size: usize,
+) -> Ordering {
     rest.cmp(other_rest).then(size.cmp(&other_size))
 }
 

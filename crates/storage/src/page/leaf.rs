@@ -429,12 +429,7 @@ pub(crate) fn remove(page: &mut PageMut<'_>, from: usize, to: usize) {
 
 /// Makes the page a leaf with these entries, which fit, and this prefix, which all their keys begin with.
 /// `after_last_insert` is as in the header. Leaves what is free as it was.
-pub(crate) fn build(
-    page: &mut PageMut<'_>,
-    prefix: &[u8],
-    entries: &[Entry<'_>],
-    after_last_insert: usize,
-) {
+pub(crate) fn build(page: &mut PageMut<'_>, prefix: &[u8], entries: &[Entry<'_>], after_last_insert: usize) {
     let bytes = page.all_mut();
     let prefix_at = PAGE_SIZE - prefix.len();
     bytes[prefix_at..].copy_from_slice(prefix);

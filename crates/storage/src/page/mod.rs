@@ -2,8 +2,8 @@
 //! layout, its reader and its writer side by side, and a `validate` that is called once when a page enters from disk.
 
 pub(crate) mod branch;
-pub(crate) mod head;
 pub(crate) mod fixed;
+pub(crate) mod head;
 pub(crate) mod header;
 pub(crate) mod leaf;
 pub(crate) mod section;

@@ -342,7 +342,14 @@ impl PageTable {
     }
 
     /// Unlinks and recycles the page's versions that no snapshot needs, given the pinned ids (ascending) and the newest visible id.
-    pub(crate) fn prune(&self, page: PageNumber, pinned: &[u64], visible: TransactionId, _: &Chains<'_>, gone: &mut Vec<Link>) {
+    pub(crate) fn prune(
+        &self,
+        page: PageNumber,
+        pinned: &[u64],
+        visible: TransactionId,
+        _: &Chains<'_>,
+        gone: &mut Vec<Link>,
+    ) {
         let mut came_by = self.entry(page);
         let mut newer: Option<u64> = None;
         loop {
@@ -374,7 +381,13 @@ impl PageTable {
 
     /// Unlinks the version (which the data file holds now) and all older ones; they are added to `gone`, to be retired. Says whether
     /// the chain is empty afterwards.
-    pub(crate) fn unlink_flushed(&self, page: PageNumber, link: Link, _: &Chains<'_>, gone: &mut Vec<Link>) -> bool {
+    pub(crate) fn unlink_flushed(
+        &self,
+        page: PageNumber,
+        link: Link,
+        _: &Chains<'_>,
+        gone: &mut Vec<Link>,
+    ) -> bool {
         let entry = self.entry(page);
         let mut empty = true;
         let mut came_by = entry;
@@ -470,7 +483,9 @@ impl PageTable {
             // The coldest were freed first.
             let cold: Vec<u32> = free.pages.drain(..warm).collect();
             for &index in &cold {
-                if let Some(frame) = NonNull::new(self.version_at(index as usize).address.load(Ordering::Acquire)) {
+                if let Some(frame) =
+                    NonNull::new(self.version_at(index as usize).address.load(Ordering::Acquire))
+                {
                     self.memory.release(frame);
                 }
             }

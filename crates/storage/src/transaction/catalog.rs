@@ -67,7 +67,9 @@ impl State {
             }
             _ => None,
         };
-        state.ok_or_else(|| Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name))))
+        state.ok_or_else(|| {
+            Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name)))
+        })
     }
 }
 
@@ -124,7 +126,13 @@ impl OpenTrees {
     }
 
     fn add(&mut self, name: &[u8], state: State, dirty: bool) -> usize {
-        self.open.push(OpenTree { name: name.into(), state, hint: InsertHint::default(), dirty, lent: false });
+        self.open.push(OpenTree {
+            name: name.into(),
+            state,
+            hint: InsertHint::default(),
+            dirty,
+            lent: false,
+        });
         self.open.len() - 1
     }
 
@@ -144,7 +152,10 @@ impl ReadTransaction {
 
     /// The names of all trees and tables with their kinds, sorted by name.
     pub fn trees(&self) -> Result<Vec<(Vec<u8>, Kind)>> {
-        Ok(entries(self, &self.root()?.catalog)?.into_iter().map(|(name, state)| (name, state.kind())).collect())
+        Ok(entries(self, &self.root()?.catalog)?
+            .into_iter()
+            .map(|(name, state)| (name, state.kind()))
+            .collect())
     }
 }
 
@@ -231,7 +242,9 @@ impl WriteTransaction {
             let tree = &self.trees.open[at];
             if tree.lent {
                 let name = lossy(&tree.name);
-                return Err(Error::Invalid(format!("a handle of tree {name:?} was forgotten with its changes")));
+                return Err(Error::Invalid(format!(
+                    "a handle of tree {name:?} was forgotten with its changes"
+                )));
             }
             if tree.dirty {
                 let (name, bytes) = (tree.name.clone(), tree.state.encode());

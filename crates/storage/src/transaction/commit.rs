@@ -269,7 +269,11 @@ fn debug_assert_unmarked_same(old: Option<&crate::page::Page>, new: &crate::page
                 Some(old) => old[range.clone()] == new[range.clone()],
                 None => new[range.clone()].iter().all(|&b| b == 0),
             };
-            assert!(lines >> line & 1 == 1 || same, "page {} changed at {range:?} unmarked", header::number(new));
+            assert!(
+                lines >> line & 1 == 1 || same,
+                "page {} changed at {range:?} unmarked",
+                header::number(new)
+            );
         }
     }
 }
@@ -312,7 +316,8 @@ fn write_batch(inner: &Inner, mut batch: Vec<Pending>, pad: &mut Scratchpad) -> 
         let (head, rest) = batch[at..].split_at_mut(1);
         let first = &mut head[0];
         for next in rest {
-            let follows = next.file.number == first.file.number && next.offset == first.offset + first.record.len() as u64;
+            let follows = next.file.number == first.file.number
+                && next.offset == first.offset + first.record.len() as u64;
             if !follows || first.record.len() + next.record.len() > JOINED_SIZE_MAX {
                 break;
             }

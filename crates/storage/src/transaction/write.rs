@@ -18,7 +18,8 @@ use super::read::{freed, run_value};
 use crate::environment::Inner;
 use crate::error::{Error, Result};
 use crate::format::{
-    DIRECT_VALUE_SIZE_MIN, PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId, VALUE_SIZE_MAX, read_u64,
+    DIRECT_VALUE_SIZE_MIN, PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId, VALUE_SIZE_MAX,
+    read_u64,
 };
 use crate::free_space::{self, FreeHints, SpacePages};
 use crate::journal::aligned::AlignedBuffer;
@@ -130,7 +131,10 @@ pub struct Savepoint {
 }
 
 impl WriteTransaction {
-    pub(crate) fn begin(inner: Arc<Inner>, writer: ArcMutexGuard<RawMutex, Writer>) -> Result<WriteTransaction> {
+    pub(crate) fn begin(
+        inner: Arc<Inner>,
+        writer: ArcMutexGuard<RawMutex, Writer>,
+    ) -> Result<WriteTransaction> {
         let pin = inner.readers.pin_writer()?;
         let id = TransactionId(writer.last.0 + 1);
         let root = writer.root;
@@ -218,7 +222,9 @@ impl WriteTransaction {
     pub(super) fn check_whole(&self) -> Result<()> {
         match &self.broken {
             None => Ok(()),
-            Some(cause) => Err(Error::Invalid(format!("an operation of the transaction failed half way ({cause}); roll it back"))),
+            Some(cause) => Err(Error::Invalid(format!(
+                "an operation of the transaction failed half way ({cause}); roll it back"
+            ))),
         }
     }
 
@@ -274,8 +280,10 @@ impl WriteTransaction {
         if self.root.free_pages >= count {
             let page_count = self.root.page_count;
             let mut hints = std::mem::take(&mut self.writer.hints);
-            let blocked = if direct { std::mem::take(&mut self.writer.freed) } else { RecentlyFreed::default() };
-            let taken = free_space::take(self, &mut hints, page_count, count, &|range| blocked.blocks(&range));
+            let blocked =
+                if direct { std::mem::take(&mut self.writer.freed) } else { RecentlyFreed::default() };
+            let taken =
+                free_space::take(self, &mut hints, page_count, count, &|range| blocked.blocks(&range));
             self.writer.hints = hints;
             if direct {
                 self.writer.freed = blocked;
@@ -380,7 +388,8 @@ impl WriteTransaction {
                 bytes[..PAGE_HEADER_SIZE].fill(0);
                 bytes[header::NUMBER_AT..header::NUMBER_AT + 8].copy_from_slice(&number.0.to_le_bytes());
                 bytes[header::KIND_AT] = PageKind::Overflow as u8;
-                bytes[header::RUN_LENGTH_AT..header::RUN_LENGTH_AT + 8].copy_from_slice(&length.to_le_bytes());
+                bytes[header::RUN_LENGTH_AT..header::RUN_LENGTH_AT + 8]
+                    .copy_from_slice(&length.to_le_bytes());
                 PAGE_HEADER_SIZE
             } else {
                 0
@@ -567,7 +576,13 @@ impl PagesMut for WriteTransaction {
 }
 
 impl WriteTransaction {
-    fn copy_page(&mut self, number: PageNumber, old: &Found, lines: DirtyLines, new: bool) -> Result<PageMut<'_>> {
+    fn copy_page(
+        &mut self,
+        number: PageNumber,
+        old: &Found,
+        lines: DirtyLines,
+        new: bool,
+    ) -> Result<PageMut<'_>> {
         let version = self.new_version(Content::Page)?;
         // SAFETY: `old` is the newest version, which stays linked; the new one is not linked yet, so nobody else knows it.
         unsafe { version.bytes_mut().copy_from_slice(old.page()) };
