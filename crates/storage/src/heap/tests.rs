@@ -101,6 +101,7 @@ fn values_of_every_size_come_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too slow")]
 fn documents_of_one_size_fill_pages() {
     let mut heap = Heap::new();
     for i in 0..7000 {
@@ -112,6 +113,7 @@ fn documents_of_one_size_fill_pages() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too slow")]
 fn values_of_mixed_sizes_fill_pages() {
     for (min, max, expected) in [(600, 8000, 0.87), (600, 3000, 0.93), (100, 1000, 0.93), (2000, 8100, 0.76)]
     {
@@ -125,6 +127,7 @@ fn values_of_mixed_sizes_fill_pages() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too slow")]
 fn room_of_removed_values_is_used_before_new_pages() {
     let mut heap = Heap::new();
     let refs: Vec<ValueRef> = (0..7000).map(|i| heap.insert(value(i, 1126))).collect();
