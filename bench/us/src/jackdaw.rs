@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use jackdaw_storage::{Environment, Error, Options, Tree, TreeMut};
 
-use crate::engine::{Batch, Engine, Entry, OURS, Purpose, Reader, Recovered};
+use crate::engine::{Batch, Engine, Entry, OURS, Purpose, Reader};
 
 /// The entry for [`crate::run`].
 pub const ENTRY: Entry = Entry { name: OURS, by_default: true, open };
@@ -17,10 +17,7 @@ const TREE: &[u8] = b"t";
 /// So much that nothing is flushed, and the journal keeps everything.
 const NEVER_FLUSH_SIZE: u64 = 16 << 30;
 
-struct Jackdaw {
-    env: Environment,
-    opened: Recovered,
-}
+struct Jackdaw(Environment);
 
 struct Snapshot<'t>(Tree<'t>);
 
@@ -33,15 +30,12 @@ fn open(path: &Path, purpose: Purpose) -> Result<Box<dyn Engine>> {
             .flush_after_idle(Duration::from_secs(3600)),
     };
     let env = Environment::open(path, options)?;
-    let stats = env.stats()?;
-    let opened =
-        Recovered { bytes: stats.recovered_bytes, seconds: stats.recovery_us as f64 / 1e6 };
     if env.last_transaction().0 == 0 {
         let mut transaction = env.write()?;
         transaction.create_tree(TREE)?;
         transaction.commit()?;
     }
-    Ok(Box::new(Jackdaw { env, opened }))
+    Ok(Box::new(Jackdaw(env)))
 }
 
 fn put_all(tree: &mut TreeMut<'_>, batch: &Batch) -> Result<(), Error> {
@@ -53,34 +47,30 @@ fn put_all(tree: &mut TreeMut<'_>, batch: &Batch) -> Result<(), Error> {
 
 impl Engine for Jackdaw {
     fn write(&self, batch: &Batch) -> Result<()> {
-        let mut transaction = self.env.write()?;
+        let mut transaction = self.0.write()?;
         put_all(&mut transaction.tree_mut(TREE)?, batch)?;
         transaction.commit()?;
         Ok(())
     }
 
     fn write_merged(&self, batch: &Batch) -> Result<()> {
-        Ok(self.env.submit(|transaction| put_all(&mut transaction.tree_mut(TREE)?, batch))?)
+        Ok(self.0.submit(|transaction| put_all(&mut transaction.tree_mut(TREE)?, batch))?)
     }
 
     fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
-        let transaction = self.env.read()?;
+        let transaction = self.0.read()?;
         f(&mut Snapshot(transaction.tree(TREE)?))
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {
         for _ in 0..count {
-            drop(std::hint::black_box(self.env.read()?));
+            drop(std::hint::black_box(self.0.read()?));
         }
         Ok(())
     }
 
-    fn recovered(&self) -> Option<Recovered> {
-        Some(self.opened)
-    }
-
     fn close(self: Box<Self>) -> Result<()> {
-        Ok(self.env.close()?)
+        Ok(self.0.close()?)
     }
 }
 
