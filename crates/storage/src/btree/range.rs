@@ -8,10 +8,8 @@ use crate::pages::Pages;
 
 /// Which way a walk goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// From smaller keys to greater ones.
+pub(crate) enum Direction {
     Ascending,
-    /// From greater keys to smaller ones.
     Descending,
 }
 

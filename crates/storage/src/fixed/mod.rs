@@ -110,6 +110,11 @@ impl FixedState {
         self.depth as usize
     }
 
+    /// Forgets what saves work but is only good for the pages as they are now: for going back to a savepoint.
+    pub(crate) fn forget_hints(&mut self) {
+        self.last_leaf = PageNumber::NONE;
+    }
+
     /// Branch pages and leaf pages.
     pub(crate) fn page_counts(&self) -> (u64, u64) {
         (self.branch_pages, self.leaf_pages)

@@ -31,7 +31,7 @@ mod tests;
 
 pub(crate) use check::check;
 pub(crate) use copy::{copy_into, copy_rows};
-pub use cursor::{By, Direction};
+pub use cursor::By;
 pub(crate) use cursor::{RowCursor, RowRange};
 pub use row::{ROW_COLUMNS_MAX, Row, RowBuilder};
 pub use schema::{IndexKind, IndexSchema, Schema, TABLE_INDEXES_MAX};

@@ -69,6 +69,17 @@ impl TableState {
         self.primary.entries
     }
 
+    /// Forgets what saves work but is only good for the pages as they are now: for going back to a savepoint.
+    pub(crate) fn forget_hints(&mut self) {
+        self.primary_hint = InsertHint::default();
+        for index in &mut self.indexes {
+            index.hint = InsertHint::default();
+            if let IndexTree::Etag(state) = &mut index.tree {
+                state.forget_hints();
+            }
+        }
+    }
+
     /// Error: [`Error::Invalid`] when the table was created with another schema.
     pub(crate) fn require(&self, schema: &Schema) -> Result<()> {
         if *self.schema == *schema {

@@ -7,6 +7,7 @@ use std::ops::Bound;
 use proptest::prelude::*;
 
 use super::*;
+use crate::btree::Direction;
 use crate::format::{PAGE_SIZE, PageNumber};
 use crate::pages_in_memory::PagesInMemory;
 use crate::visit::Findings;
