@@ -127,22 +127,29 @@ pub(crate) struct InsertHint {
     rightmost: PageNumber,
 }
 
-/// A tree for reading.
-#[derive(Clone, Copy)]
+/// A tree for reading. It has a copy of the state, so that what it returns borrows from the pages alone.
 pub(crate) struct Tree<'p, P> {
     pages: &'p P,
-    state: &'p TreeState,
+    state: TreeState,
 }
 
+impl<P> Clone for Tree<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Tree<'_, P> {}
+
 impl<'p, P: Pages> Tree<'p, P> {
-    pub(crate) fn new(pages: &'p P, state: &'p TreeState) -> Tree<'p, P> {
-        Tree { pages, state }
+    pub(crate) fn new(pages: &'p P, state: &TreeState) -> Tree<'p, P> {
+        Tree { pages, state: *state }
     }
 
     /// The value of a key.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<&'p [u8]>> {
-        match search::find(self.pages, self.state, key)? {
+        match search::find(self.pages, &self.state, key)? {
             Some(LeafValue::Inline(value)) => Ok(Some(value)),
             Some(LeafValue::Long(r)) => heap::get(self.pages, r).map(Some),
             None => Ok(None),
@@ -152,7 +159,7 @@ impl<'p, P: Pages> Tree<'p, P> {
     /// Whether there is such a key.
     #[inline]
     pub(crate) fn contains(&self, key: &[u8]) -> Result<bool> {
-        Ok(search::find(self.pages, self.state, key)?.is_some())
+        Ok(search::find(self.pages, &self.state, key)?.is_some())
     }
 
     /// The smallest key and its value.
@@ -175,7 +182,7 @@ impl<'p, P: Pages> Tree<'p, P> {
 
     /// A cursor that is at no entry yet.
     pub(crate) fn cursor(&self) -> Cursor<'p, P> {
-        Cursor::new(self.pages, self.state)
+        Cursor::new(self.pages, &self.state)
     }
 }
 
@@ -197,7 +204,7 @@ impl<'a, P: PagesMut> TreeMut<'a, P> {
 
     /// The tree as it is now, for reading.
     pub(crate) fn read(&self) -> Tree<'_, P> {
-        Tree { pages: self.pages, state: self.state }
+        Tree { pages: self.pages, state: *self.state }
     }
 }
 
