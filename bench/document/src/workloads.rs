@@ -195,27 +195,20 @@ fn read3(set: &Set, names: &[&str; 3], report: &mut Report) -> Result<()> {
         },
     )?;
     let compressed = binary(set, Mode::Disk);
-    report.time(
-        &workload,
-        "jackdaw-disk",
-        "ns/doc",
-        count,
-        || Context::new(),
-        |context| {
-            let mut sum = 0;
-            for bytes in &compressed {
-                let object = Document::open(bytes).unwrap().object().unwrap();
-                for property in &properties {
-                    sum += match property.get(&object) {
-                        Some(Value::Text(text)) => text.in_context(context).len(),
-                        _ => 0,
-                    };
-                }
-                context.reset();
+    report.time(&workload, "jackdaw-disk", "ns/doc", count, Context::new, |context| {
+        let mut sum = 0;
+        for bytes in &compressed {
+            let object = Document::open(bytes).unwrap().object().unwrap();
+            for property in &properties {
+                sum += match property.get(&object) {
+                    Some(Value::Text(text)) => text.in_context(context).len(),
+                    _ => 0,
+                };
             }
-            black_box(sum);
-        },
-    )?;
+            context.reset();
+        }
+        black_box(sum);
+    })?;
     if report.wants_peer("serde_json") {
         report.time(
             &workload,

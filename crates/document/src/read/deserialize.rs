@@ -131,12 +131,7 @@ impl<'de> de::MapAccess<'de> for Properties<'de> {
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
         match self.object.at_index(self.next) {
-            Some((name, _)) => match name.to_str() {
-                Cow::Borrowed(name) => {
-                    seed.deserialize(de::value::BorrowedStrDeserializer::new(name)).map(Some)
-                }
-                Cow::Owned(name) => seed.deserialize(name.into_deserializer()).map(Some),
-            },
+            Some((name, _)) => seed.deserialize(Key(name.to_str())).map(Some),
             None => Ok(None),
         }
     }
@@ -151,6 +146,58 @@ impl<'de> de::MapAccess<'de> for Properties<'de> {
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.object.len() - self.next)
+    }
+}
+
+/// A property name as a map's key: text, or the integer or truth value that it spells.
+struct Key<'a>(Cow<'a, str>);
+
+macro_rules! spelt {
+    ($($method:ident $visit:ident),*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+            match self.0.parse() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => self.deserialize_any(visitor),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.0 {
+            Cow::Borrowed(name) => visitor.visit_borrowed_str(name),
+            Cow::Owned(name) => visitor.visit_string(name),
+        }
+    }
+
+    spelt!(
+        deserialize_bool visit_bool, deserialize_i8 visit_i8, deserialize_i16 visit_i16, deserialize_i32 visit_i32,
+        deserialize_i64 visit_i64, deserialize_i128 visit_i128, deserialize_u8 visit_u8, deserialize_u16 visit_u16,
+        deserialize_u32 visit_u32, deserialize_u64 visit_u64, deserialize_u128 visit_u128
+    );
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    serde::forward_to_deserialize_any! {
+        f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
