@@ -92,7 +92,7 @@ fn bitmap_page_or_new(pages: &mut impl SpacePages, at: u64) -> Result<PageNumber
     }
     let directory_at = (at / DIRECTORY_ENTRIES) as usize;
     if directory_at >= root::DIRECTORIES_MAX {
-        return Err(Error::Invalid("the environment is larger than its free bitmap can describe".to_owned()));
+        return Err(Error::environment_full(1));
     }
     let mut directory = root::directory(pages.page(ROOT_PAGE)?, directory_at);
     if !directory.is_some() {
