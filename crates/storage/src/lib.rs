@@ -6,6 +6,7 @@
 mod btree;
 mod data_file;
 pub mod disk;
+mod dump;
 mod environment;
 mod error;
 mod fixed;
@@ -28,6 +29,7 @@ mod transaction;
 mod tree;
 mod visit;
 
+pub use dump::{DumpContent, DumpItem, PageDump, dump_page};
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
