@@ -6,7 +6,6 @@
 mod btree;
 mod data_file;
 pub mod disk;
-mod dump;
 mod environment;
 mod error;
 mod fixed;
@@ -15,6 +14,7 @@ pub mod format;
 mod free_space;
 mod header_file;
 mod heap;
+mod inspect;
 mod journal;
 mod merger;
 mod options;
@@ -29,10 +29,10 @@ mod transaction;
 mod tree;
 mod visit;
 
-pub use dump::{DumpContent, DumpItem, PageDump, dump_page};
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
+pub use inspect::{PageImage, PageItem, PageItemContent, inspect_page};
 pub use options::Options;
 pub use transaction::catalog::Kind;
 pub use transaction::commit::CommitTicket;

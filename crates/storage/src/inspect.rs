@@ -1,7 +1,8 @@
 //! One page of the data file, taken apart for a person: what `jackdaw storage dump-page` shows.
 //!
-//! Reads the file as it is, without opening the environment: no recovery, no lock. So it works on a damaged environment, and shows
-//! a page as it was last flushed; while another process has the environment open that may be older than its newest state.
+//! [`inspect_page`] reads the file as it is, without opening the environment: no recovery, no lock. So it works on an environment
+//! that cannot be opened or that is in use, and shows a page as it was last flushed. [`PageImage::decode`] takes apart bytes that
+//! came from elsewhere, as from a snapshot.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use crate::root::RootState;
 
 /// A page and what its bytes mean.
 #[derive(Debug, Clone)]
-pub struct PageDump {
+pub struct PageImage {
     /// Where it was read: its offset divided by [`PAGE_SIZE`].
     pub number: PageNumber,
     /// The number it says it has.
@@ -35,7 +36,8 @@ pub struct PageDump {
     pub upper: u16,
     /// The checksum it carries.
     pub stored_checksum: u64,
-    /// The checksum it should carry; `None` for an overflow run that ends beyond the file.
+    /// The checksum it should carry; `None` where it does not count (outside the data file) or cannot be computed (of an overflow
+    /// run that ends beyond the file, which is damage).
     pub checksum: Option<u64>,
     /// What is wrong with it, if anything: number, kind, structure or checksum. A page that was never written or is free now may say
     /// anything.
@@ -43,25 +45,25 @@ pub struct PageDump {
     /// Further numbers of its kind, by name.
     pub fields: Vec<(&'static str, u64)>,
     /// What it holds, in order; empty when the structure is damaged.
-    pub items: Vec<DumpItem>,
+    pub items: Vec<PageItem>,
     /// The page's bytes (the first page's, for an overflow run).
     pub bytes: Vec<u8>,
 }
 
 /// One entry of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DumpItem {
+pub struct PageItem {
     /// Its index or slot.
     pub index: usize,
     /// Its key, or the separator before a child; empty where there is none.
     pub key: Vec<u8>,
     /// What is there.
-    pub content: DumpContent,
+    pub content: PageItemContent,
 }
 
 /// What an entry leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DumpContent {
+pub enum PageItemContent {
     /// A value that lies in the page.
     Value(Vec<u8>),
     /// A value in a section page: page and slot.
@@ -75,17 +77,17 @@ pub enum DumpContent {
 /// Reads a page of the environment in a directory.
 ///
 /// Errors: [`Error::NotFound`]; [`Error::Invalid`] when the data file has no such page; [`Error::Io`]. A damaged page is
-/// no error: see [`PageDump::damage`].
-pub fn dump_page(directory: impl AsRef<Path>, number: PageNumber) -> Result<PageDump> {
+/// no error: see [`PageImage::damage`].
+pub fn inspect_page(directory: impl AsRef<Path>, number: PageNumber) -> Result<PageImage> {
     let directory = directory.as_ref();
     if !directory.join(data_file::NAME).is_file() {
         return Err(Error::NotFound { path: directory.to_owned() });
     }
     let disk = RealDisk::open(directory).map_err(|e| Error::io("open", directory, e))?;
-    dump_page_on(&disk, number)
+    inspect_page_on(&disk, number)
 }
 
-fn dump_page_on(disk: &dyn Disk, number: PageNumber) -> Result<PageDump> {
+fn inspect_page_on(disk: &dyn Disk, number: PageNumber) -> Result<PageImage> {
     let path = disk.path().join(data_file::NAME);
     let file = disk.open(data_file::NAME, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
     let length = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
@@ -107,50 +109,22 @@ fn dump_page_on(disk: &dyn Disk, number: PageNumber) -> Result<PageDump> {
         }
         Some(_) => None,
     };
-    Ok(take_apart(number, &page, checksum))
+    let mut image = PageImage::of(number, &page);
+    image.checksum = checksum;
+    if image.damage.is_none() {
+        image.damage = match checksum {
+            None => Some("its run ends beyond the file".to_owned()),
+            Some(sum) if sum != image.stored_checksum => Some("its checksum does not fit".to_owned()),
+            Some(_) => None,
+        };
+    }
+    Ok(image)
 }
 
 /// Bytes of header and value of the run that this page begins, if it does: what its checksum covers.
 fn run_size(page: &Page) -> Option<u64> {
     let is_run = header::kind(page) == Some(PageKind::Overflow);
     is_run.then(|| read_u64(page, header::RUN_LENGTH_AT).saturating_add(PAGE_HEADER_SIZE as u64))
-}
-
-fn take_apart(number: PageNumber, page: &Page, checksum: Option<u64>) -> PageDump {
-    let structure = page::validate(number, page);
-    let damage = match &structure {
-        _ if header::number(page) != number => {
-            Some(format!("it says that it is page {}", header::number(page)))
-        }
-        Err(Error::PageDamaged { reason, .. }) => Some(reason.clone()),
-        Err(other) => Some(other.to_string()),
-        Ok(()) if checksum.is_none() => Some("its run ends beyond the file".to_owned()),
-        Ok(()) if checksum != Some(header::stored_checksum(page)) => {
-            Some("its checksum does not fit".to_owned())
-        }
-        Ok(()) => None,
-    };
-    let mut dump = PageDump {
-        number,
-        stored_number: header::number(page),
-        kind: header::kind(page).map(kind_name),
-        kind_byte: page[header::KIND_AT],
-        flags: page[header::FLAGS_AT],
-        count: read_u16(page, header::COUNT_AT),
-        lower: read_u16(page, header::LOWER_AT),
-        upper: read_u16(page, header::UPPER_AT),
-        stored_checksum: header::stored_checksum(page),
-        checksum,
-        damage,
-        fields: Vec::new(),
-        items: Vec::new(),
-        bytes: page.to_vec(),
-    };
-    // Only a sound structure can be walked without bounds of one's own.
-    if let (Ok(()), Some(kind)) = (structure, header::kind(page)) {
-        dump.add_content(kind, page);
-    }
-    dump
 }
 
 fn kind_name(kind: PageKind) -> &'static str {
@@ -167,9 +141,52 @@ fn kind_name(kind: PageKind) -> &'static str {
     }
 }
 
-impl PageDump {
-    fn add(&mut self, index: usize, key: impl Into<Vec<u8>>, content: DumpContent) {
-        self.items.push(DumpItem { index, key: key.into(), content });
+impl PageImage {
+    /// Takes apart the bytes of a page, of an overflow run its first page. The checksum is not looked at.
+    ///
+    /// Errors: [`Error::Invalid`] when it is not a page's number of bytes.
+    pub fn decode(number: PageNumber, bytes: &[u8]) -> Result<PageImage> {
+        match bytes.first_chunk::<PAGE_SIZE>() {
+            Some(page) if bytes.len() == PAGE_SIZE => Ok(PageImage::of(number, page)),
+            _ => Err(Error::Invalid(format!("a page has {PAGE_SIZE} bytes, not {}", bytes.len()))),
+        }
+    }
+
+    fn of(number: PageNumber, page: &Page) -> PageImage {
+        let structure = page::validate(number, page);
+        let damage = match &structure {
+            _ if header::number(page) != number => {
+                Some(format!("it says that it is page {}", header::number(page)))
+            }
+            Err(Error::PageDamaged { reason, .. }) => Some(reason.clone()),
+            Err(other) => Some(other.to_string()),
+            Ok(()) => None,
+        };
+        let mut image = PageImage {
+            number,
+            stored_number: header::number(page),
+            kind: header::kind(page).map(kind_name),
+            kind_byte: page[header::KIND_AT],
+            flags: page[header::FLAGS_AT],
+            count: read_u16(page, header::COUNT_AT),
+            lower: read_u16(page, header::LOWER_AT),
+            upper: read_u16(page, header::UPPER_AT),
+            stored_checksum: header::stored_checksum(page),
+            checksum: None,
+            damage,
+            fields: Vec::new(),
+            items: Vec::new(),
+            bytes: page.to_vec(),
+        };
+        // Only a sound structure can be walked without bounds of one's own.
+        if let (Ok(()), Some(kind)) = (structure, header::kind(page)) {
+            image.add_content(kind, page);
+        }
+        image
+    }
+
+    fn add(&mut self, index: usize, key: impl Into<Vec<u8>>, content: PageItemContent) {
+        self.items.push(PageItem { index, key: key.into(), content });
     }
 
     fn add_content(&mut self, kind: PageKind, page: &Page) {
@@ -189,7 +206,7 @@ impl PageDump {
                 for index in 0..PAGE_BODY_SIZE / 8 {
                     let bitmap = PageNumber(read_u64(page, PAGE_HEADER_SIZE + index * 8));
                     if bitmap.is_some() {
-                        self.add(index, [], DumpContent::Child(bitmap));
+                        self.add(index, [], PageItemContent::Child(bitmap));
                     }
                 }
             }
@@ -206,7 +223,7 @@ impl PageDump {
                     if index > 0 {
                         branch.entry(index).copy_separator(&mut separator);
                     }
-                    self.add(index, separator, DumpContent::Child(branch.child(index)));
+                    self.add(index, separator, PageItemContent::Child(branch.child(index)));
                 }
             }
             PageKind::Leaf => {
@@ -217,12 +234,12 @@ impl PageDump {
                     let mut key = Vec::new();
                     entry.copy_key(&mut key);
                     let content = match entry.value {
-                        LeafValue::Inline(value) => DumpContent::Value(value.to_vec()),
+                        LeafValue::Inline(value) => PageItemContent::Value(value.to_vec()),
                         LeafValue::Long(reference) if reference.is_run() => {
-                            DumpContent::Run(reference.page())
+                            PageItemContent::Run(reference.page())
                         }
                         LeafValue::Long(reference) => {
-                            DumpContent::Section(reference.page(), reference.slot())
+                            PageItemContent::Section(reference.page(), reference.slot())
                         }
                     };
                     self.add(index, key, content);
@@ -238,14 +255,14 @@ impl PageDump {
                 ]);
                 for slot in section.slots() {
                     let value = section.get(slot).unwrap_or_default();
-                    self.add(slot.into(), [], DumpContent::Value(value.to_vec()));
+                    self.add(slot.into(), [], PageItemContent::Value(value.to_vec()));
                 }
             }
             PageKind::FixedBranch => {
                 let Ok(branch) = fixed::Branch::new(page) else { return };
                 for index in 0..branch.count() {
                     let key = if index > 0 { branch.key(index).to_string() } else { String::new() };
-                    self.add(index, key, DumpContent::Child(branch.child(index)));
+                    self.add(index, key, PageItemContent::Child(branch.child(index)));
                 }
             }
             PageKind::FixedLeaf => {
@@ -254,7 +271,7 @@ impl PageDump {
                 let Ok(entries) = fixed::Entries::of_leaf(page, size) else { return };
                 for index in 0..entries.count() {
                     let key = entries.key(index).to_string();
-                    self.add(index, key, DumpContent::Value(entries.value(index).to_vec()));
+                    self.add(index, key, PageItemContent::Value(entries.value(index).to_vec()));
                 }
             }
         }
@@ -272,7 +289,7 @@ mod tests {
     use crate::{Environment, Options};
 
     /// An environment with values of every kind of storage, closed; its pages.
-    fn pages() -> (Arc<SimulatedDisk>, Vec<PageDump>) {
+    fn pages() -> (Arc<SimulatedDisk>, Vec<PageImage>) {
         let disk = Arc::new(SimulatedDisk::new(1));
         let env = Environment::open_on(disk.clone(), Options::default().background(false)).unwrap();
         let mut tx = env.write().unwrap();
@@ -286,11 +303,11 @@ mod tests {
         }
         tx.commit().unwrap();
         env.close().unwrap();
-        let mut dumps = Vec::new();
-        while let Ok(dump) = dump_page_on(&*disk, PageNumber(dumps.len() as u64)) {
-            dumps.push(dump);
+        let mut images = Vec::new();
+        while let Ok(image) = inspect_page_on(&*disk, PageNumber(images.len() as u64)) {
+            images.push(image);
         }
-        (disk, dumps)
+        (disk, images)
     }
 
     #[test]
@@ -309,7 +326,7 @@ mod tests {
             [("length", 30_000)]
         );
         let value = of_kind("section").next().unwrap().items[0].content.clone();
-        assert_eq!(value, DumpContent::Value(vec![8; 3000]));
+        assert_eq!(value, PageItemContent::Value(vec![8; 3000]));
     }
 
     #[test]
@@ -319,9 +336,9 @@ mod tests {
             let items = || pages.iter().filter(|page| page.kind == Some("leaf")).flat_map(|page| &page.items);
             items().find(|item| item.key == key).unwrap().content.clone()
         };
-        let DumpContent::Run(run) = find(b"run") else { panic!("not in a run") };
+        let PageItemContent::Run(run) = find(b"run") else { panic!("not in a run") };
         assert_eq!(pages[run.0 as usize].kind, Some("overflow run"));
-        let DumpContent::Section(page, _) = find(b"section") else { panic!("not in a section") };
+        let PageItemContent::Section(page, _) = find(b"section") else { panic!("not in a section") };
         assert_eq!(pages[page.0 as usize].kind, Some("section"));
     }
 
@@ -331,11 +348,11 @@ mod tests {
         let leaf = pages.iter().find(|page| page.kind == Some("leaf")).unwrap().number;
         let file = disk.open(data_file::NAME, OpenMode::Write).unwrap();
         file.write_at(leaf.offset() + 8190, &[1, 2]).unwrap();
-        let damage = dump_page_on(&*disk, leaf).unwrap().damage.unwrap();
+        let damage = inspect_page_on(&*disk, leaf).unwrap().damage.unwrap();
         assert!(damage.contains("checksum"), "{damage}");
         file.write_at(leaf.offset(), &[255; PAGE_SIZE]).unwrap();
-        let dump = dump_page_on(&*disk, leaf).unwrap();
-        assert!(dump.damage.is_some() && dump.items.is_empty());
+        let image = inspect_page_on(&*disk, leaf).unwrap();
+        assert!(image.damage.is_some() && image.items.is_empty());
     }
 
     #[test]
@@ -345,16 +362,27 @@ mod tests {
         let file = disk.open(data_file::NAME, OpenMode::Write).unwrap();
         for length in [1u64 << 40, u64::MAX] {
             file.write_at(run.offset() + header::RUN_LENGTH_AT as u64, &length.to_le_bytes()).unwrap();
-            assert!(dump_page_on(&*disk, run).unwrap().damage.is_some());
+            assert!(inspect_page_on(&*disk, run).unwrap().damage.is_some());
         }
+    }
+
+    #[test]
+    fn bytes_from_elsewhere_are_taken_apart_without_their_checksum() {
+        let (_, pages) = pages();
+        let leaf = pages.iter().find(|page| page.kind == Some("leaf")).unwrap();
+        let mut bytes = leaf.bytes.clone();
+        bytes[header::CHECKSUM_AT] ^= 1;
+        let image = PageImage::decode(leaf.number, &bytes).unwrap();
+        assert_eq!((image.damage, image.items), (None, leaf.items.clone()));
+        assert!(PageImage::decode(leaf.number, &bytes[1..]).is_err());
     }
 
     #[test]
     fn a_page_that_is_not_there_is_an_error() {
         let (disk, pages) = pages();
-        let error = dump_page_on(&*disk, PageNumber(pages.len() as u64)).unwrap_err();
+        let error = inspect_page_on(&*disk, PageNumber(pages.len() as u64)).unwrap_err();
         assert!(error.to_string().contains("there is no page"), "{error}");
         let folder = tempfile::tempdir().unwrap();
-        assert!(matches!(dump_page(folder.path(), PageNumber(0)), Err(Error::NotFound { .. })));
+        assert!(matches!(inspect_page(folder.path(), PageNumber(0)), Err(Error::NotFound { .. })));
     }
 }
