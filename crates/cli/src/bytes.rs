@@ -38,7 +38,8 @@ pub(crate) fn hex_dump(bytes: &[u8]) -> String {
             continue;
         }
         repeats = false;
-        let text: String = line.iter().map(|b| if (0x20..0x7f).contains(b) { char::from(*b) } else { '.' }).collect();
+        let text: String =
+            line.iter().map(|b| if (0x20..0x7f).contains(b) { char::from(*b) } else { '.' }).collect();
         let pairs: Vec<String> = line.chunks(2).map(hex).collect();
         let _ = writeln!(out, "{:04x}  {:39}  {text}", index * 16, pairs.join(" "));
     }
@@ -79,7 +80,10 @@ mod tests {
         let lines: Vec<&str> = dump.lines().collect();
         assert_eq!(lines.len(), 3, "{dump}");
         assert_eq!(lines[1], "*");
-        assert!(lines[2].starts_with("0030  6a61 636b 0000") && lines[2].ends_with("jack............"), "{dump}");
+        assert!(
+            lines[2].starts_with("0030  6a61 636b 0000") && lines[2].ends_with("jack............"),
+            "{dump}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use crate::check::kind_name;
 use crate::data_file;
 use crate::disk::{Disk, OpenMode, RealDisk};
 use crate::error::{Error, Result};
@@ -125,20 +126,6 @@ fn inspect_page_on(disk: &dyn Disk, number: PageNumber) -> Result<PageImage> {
 fn run_size(page: &Page) -> Option<u64> {
     let is_run = header::kind(page) == Some(PageKind::Overflow);
     is_run.then(|| read_u64(page, header::RUN_LENGTH_AT).saturating_add(PAGE_HEADER_SIZE as u64))
-}
-
-fn kind_name(kind: PageKind) -> &'static str {
-    match kind {
-        PageKind::Root => "root",
-        PageKind::FreeDirectory => "free directory",
-        PageKind::FreeBitmap => "free bitmap",
-        PageKind::Branch => "branch",
-        PageKind::Leaf => "leaf",
-        PageKind::Overflow => "overflow run",
-        PageKind::Section => "section",
-        PageKind::FixedBranch => "fixed-size branch",
-        PageKind::FixedLeaf => "fixed-size leaf",
-    }
 }
 
 impl PageImage {
@@ -321,10 +308,7 @@ mod tests {
         let leaves = of_kind("leaf").count();
         let children: usize = of_kind("branch").map(|page| page.items.len()).sum();
         assert_eq!(children, leaves - 1, "all leaves but the catalog's have a branch over them");
-        assert_eq!(
-            of_kind("overflow run").map(|page| page.fields[0]).collect::<Vec<_>>(),
-            [("length", 30_000)]
-        );
+        assert_eq!(of_kind("overflow").map(|page| page.fields[0]).collect::<Vec<_>>(), [("length", 30_000)]);
         let value = of_kind("section").next().unwrap().items[0].content.clone();
         assert_eq!(value, PageItemContent::Value(vec![8; 3000]));
     }
@@ -337,7 +321,7 @@ mod tests {
             items().find(|item| item.key == key).unwrap().content.clone()
         };
         let PageItemContent::Run(run) = find(b"run") else { panic!("not in a run") };
-        assert_eq!(pages[run.0 as usize].kind, Some("overflow run"));
+        assert_eq!(pages[run.0 as usize].kind, Some("overflow"));
         let PageItemContent::Section(page, _) = find(b"section") else { panic!("not in a section") };
         assert_eq!(pages[page.0 as usize].kind, Some("section"));
     }
@@ -358,7 +342,7 @@ mod tests {
     #[test]
     fn a_run_beyond_the_file_is_damage() {
         let (disk, pages) = pages();
-        let run = pages.iter().find(|page| page.kind == Some("overflow run")).unwrap().number;
+        let run = pages.iter().find(|page| page.kind == Some("overflow")).unwrap().number;
         let file = disk.open(data_file::NAME, OpenMode::Write).unwrap();
         for length in [1u64 << 40, u64::MAX] {
             file.write_at(run.offset() + header::RUN_LENGTH_AT as u64, &length.to_le_bytes()).unwrap();
