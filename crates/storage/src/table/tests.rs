@@ -431,7 +431,7 @@ fn run(table: &mut Table, steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 2 } else { 128 },
+        cases: if cfg!(miri) { 2 } else { ProptestConfig::default().cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
