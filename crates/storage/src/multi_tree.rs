@@ -149,7 +149,10 @@ impl<T: Pages> ValueCursor<'_, T> {
     }
 
     /// Goes to the next value; false when there is none, after which `prev` goes to the last one.
-    #[expect(clippy::should_implement_trait, reason = "moving can fail, and the value borrows from the cursor")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "moving can fail, and the value borrows from the cursor"
+    )]
     pub fn next(&mut self) -> Result<bool> {
         Ok(self.0.next()?.is_some())
     }
@@ -197,7 +200,10 @@ impl<T: Pages> MultiCursor<'_, T> {
     }
 
     /// Goes to the next value, of this key or of the next; false when there is none, after which `prev` goes to the last one.
-    #[expect(clippy::should_implement_trait, reason = "moving can fail, and key and value borrow from the cursor")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "moving can fail, and key and value borrow from the cursor"
+    )]
     pub fn next(&mut self) -> Result<bool> {
         self.0.next()
     }

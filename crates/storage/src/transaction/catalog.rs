@@ -195,7 +195,12 @@ impl OpenTrees {
     }
 
     fn add(&mut self, name: &[u8], state: State, dirty: bool) -> usize {
-        self.open.push(OpenTree { name: name.into(), state: Some(state), hint: InsertHint::default(), dirty });
+        self.open.push(OpenTree {
+            name: name.into(),
+            state: Some(state),
+            hint: InsertHint::default(),
+            dirty,
+        });
         self.open.len() - 1
     }
 

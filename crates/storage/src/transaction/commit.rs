@@ -75,6 +75,11 @@ impl JournalStage {
         }
     }
 
+    /// Returns when no write is under way.
+    pub(crate) fn wait_for_write(&self) {
+        drop(self.writing.lock());
+    }
+
     fn buffer(&self) -> AlignedBuffer {
         self.buffers.lock().pop().unwrap_or_default()
     }
@@ -260,7 +265,10 @@ impl WriteTransaction {
         let derived = std::mem::take(&mut self.writer.derived);
         let table = &self.inner.table;
         for &(target, source) in &derived {
-            let Some(new) = table.newest(target).filter(|n| n.transaction == self.id && n.size == PAGE_SIZE) else { continue };
+            let Some(new) = table.newest(target).filter(|n| n.transaction == self.id && n.size == PAGE_SIZE)
+            else {
+                continue;
+            };
             let index = new.link.index();
             let state = self.writer.versions[index];
             if !state.new || state.recorded {
@@ -304,13 +312,19 @@ impl WriteTransaction {
         {
             let offset = *at;
             *at += size;
+            // The next file is made ready when this one is half full: in time, and not much more than will be used.
+            if offset < file.size / 2 && *at >= file.size / 2 {
+                self.inner.flusher.wake_preparer();
+            }
             return Ok((file.clone(), offset));
         }
         let last = self.writer.last;
         let full = self.writer.journal.as_ref().map(|(file, _)| (file.clone(), last));
         let file = self.inner.journal.next(size, full).map_err(|e| self.inner.fail_on_io(e))?;
+        if size >= file.size / 2 {
+            self.inner.flusher.wake_preparer();
+        }
         self.writer.journal = Some((file.clone(), size));
-        self.inner.flusher.wake_preparer();
         Ok((file, 0))
     }
 }
