@@ -168,9 +168,8 @@ fn inclusive(low: Bound<i64>, high: Bound<i64>) -> Option<(i64, i64)> {
 
 /// A place in a fixed-size tree that moves both ways and returns the key and the value where it goes. A new one is at no entry:
 /// `next` goes to the first, `prev` to the last.
-pub struct FixedCursor<'s, T = ReadTransaction>(fixed::FixedCursor<'s, T>)
-where
-    T: Pages;
+#[expect(private_bounds, reason = "the transactions are the only sources of pages")]
+pub struct FixedCursor<'s, T: Pages = ReadTransaction>(fixed::FixedCursor<'s, T>);
 
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
 impl<'s, T: Pages> FixedCursor<'s, T> {

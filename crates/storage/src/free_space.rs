@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(take(&mut p, &mut h, count, 39, &|_| None).unwrap(), Some(PageNumber(111)));
         assert_eq!(take(&mut p, &mut h, count, 3, &|_| None).unwrap(), Some(PageNumber(BITMAP_PAGES - 3)));
         assert_eq!(take(&mut p, &mut h, count, 1, &|_| None).unwrap(), Some(PageNumber(BITMAP_PAGES)));
-        assert_eq!(free_of(&p, count), [BITMAP_PAGES + 1..BITMAP_PAGES + 3]);
+        assert_eq!(free_of(&p, count), std::slice::from_ref(&(BITMAP_PAGES + 1..BITMAP_PAGES + 3)));
         for page in &p.0[1..] {
             if kind(&page[..]) == Some(PageKind::FreeBitmap) {
                 crate::page::bitmap::validate(page).unwrap();

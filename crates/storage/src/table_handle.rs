@@ -179,9 +179,8 @@ impl<'t, T: Pages> Table<'t, T> {
 
 /// A place in a table's rows, in the order of one key, that moves both ways. A new one is at no row: `next` goes to the first,
 /// `prev` to the last. Rows with the same key in a non-unique index come in no order to rely on, but in the same both ways.
-pub struct RowCursor<'s, T = ReadTransaction>(table::RowCursor<'s, T>)
-where
-    T: Pages;
+#[expect(private_bounds, reason = "the transactions are the only sources of pages")]
+pub struct RowCursor<'s, T: Pages = ReadTransaction>(table::RowCursor<'s, T>);
 
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
 impl<'s, T: Pages> RowCursor<'s, T> {
@@ -243,9 +242,8 @@ impl<'s, T: Pages> RowCursor<'s, T> {
 }
 
 /// A walk over the rows whose key is in a range.
-pub struct RowRange<'s, T = ReadTransaction>(table::RowRange<'s, T>)
-where
-    T: Pages;
+#[expect(private_bounds, reason = "the transactions are the only sources of pages")]
+pub struct RowRange<'s, T: Pages = ReadTransaction>(table::RowRange<'s, T>);
 
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
 impl<'s, T: Pages> RowRange<'s, T> {

@@ -20,7 +20,6 @@ pub(crate) struct Index {
 
 /// The tree of an index, by its kind.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a table has few, and boxes would be chased on each insert")]
 pub(crate) enum IndexTree {
     /// Key to row.
     Unique(TreeState),
