@@ -85,6 +85,7 @@ enum When {
 pub(super) struct Faults {
     calls: u64,
     mutating_calls: u64,
+    struck: u64,
     rules: Vec<(When, Fault)>,
     random: Option<(Chance, u32, Vec<Fault>)>,
     trace: Option<Vec<TracedCall>>,
@@ -98,6 +99,10 @@ impl Faults {
 
     pub(super) fn mutating_calls(&self) -> u64 {
         self.mutating_calls
+    }
+
+    pub(super) fn struck(&self) -> u64 {
+        self.struck
     }
 
     pub(super) fn fail_at(&mut self, number: u64, fault: Fault) {
@@ -161,6 +166,7 @@ impl Faults {
         if let Some(trace) = &mut self.trace {
             trace.push(TracedCall { call, name: name.to_owned(), fault });
         }
+        self.struck += u64::from(fault.is_some());
         self.crashed = fault == Some(Fault::Crash);
         Ok(fault)
     }

@@ -161,6 +161,11 @@ impl SimulatedDisk {
         self.state.lock().faults.clear();
     }
 
+    /// How many faults have struck.
+    pub fn faults_struck(&self) -> u64 {
+        self.state.lock().faults.struck()
+    }
+
     /// Whether [`Fault::Crash`] struck.
     pub fn has_crashed(&self) -> bool {
         self.state.lock().faults.has_crashed()
