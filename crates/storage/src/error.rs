@@ -89,7 +89,9 @@ pub enum Error {
     #[error("the environment is closed")]
     Closed,
     /// An earlier write or sync failed; nothing more is written until the environment is opened anew.
-    #[error("the environment takes no more writes since an earlier one failed ({cause}); close it and open it again")]
+    #[error(
+        "the environment takes no more writes since an earlier one failed ({cause}); close it and open it again"
+    )]
     Failed {
         /// The first failure's text.
         cause: String,
@@ -106,7 +108,9 @@ pub enum Error {
         source: io::Error,
     },
     /// The transaction would change more pages than scratch memory can hold.
-    #[error("the transaction needs more than {max} bytes of scratch memory; commit in smaller steps or raise Options::scratch_size_max")]
+    #[error(
+        "the transaction needs more than {max} bytes of scratch memory; commit in smaller steps or raise Options::scratch_size_max"
+    )]
     TransactionTooLarge {
         /// The limit, in bytes.
         max: u64,

@@ -20,7 +20,10 @@ const TOTAL: u64 = ACCOUNTS * 1000;
 
 /// Little scratch memory and small journals, so that flushing, recycling and rotation happen all the time.
 fn options() -> Options {
-    Options::default().journal_file_sizes(64 << 10, 256 << 10).journal_size_before_flush(512 << 10).scratch_size_max(32 << 20)
+    Options::default()
+        .journal_file_sizes(64 << 10, 256 << 10)
+        .journal_size_before_flush(512 << 10)
+        .scratch_size_max(32 << 20)
 }
 
 fn account(number: u64) -> Vec<u8> {
@@ -78,12 +81,16 @@ fn begin(environment: &Environment) {
 fn churn(environment: &Environment, random: &mut Random, number: u64) {
     let mut transaction = environment.write().unwrap();
     for _ in 0..1 + random.skewed(5) {
-        let (from, to) = (account(random.below(ACCOUNTS as usize) as u64), account(random.below(ACCOUNTS as usize) as u64));
+        let (from, to) = (
+            account(random.below(ACCOUNTS as usize) as u64),
+            account(random.below(ACCOUNTS as usize) as u64),
+        );
         if from == to {
             continue;
         }
         let mut accounts = support::tree_mut(&mut transaction, b"accounts").unwrap();
-        let mut balance = |key: &[u8]| u64::from_le_bytes(accounts.get(key).unwrap().unwrap()[..8].try_into().unwrap());
+        let mut balance =
+            |key: &[u8]| u64::from_le_bytes(accounts.get(key).unwrap().unwrap()[..8].try_into().unwrap());
         let (a, b) = (balance(&from), balance(&to));
         let amount = random.below(a as usize + 1) as u64;
         // Sizes change, so that values move between leaf, section and run; one in a hundred passes by the journal.
@@ -196,7 +203,8 @@ fn many_threads_submit_and_each_sees_its_own() {
                     let key = [thread.to_be_bytes(), number.to_be_bytes()].concat();
                     // Every tenth fails, and takes back what it did.
                     let result = environment.submit(|transaction| -> Result<(), String> {
-                        let mut tree = support::tree_mut(transaction, b"submitted").map_err(|error| error.to_string())?;
+                        let mut tree = support::tree_mut(transaction, b"submitted")
+                            .map_err(|error| error.to_string())?;
                         tree.put(&key, b"value").map_err(|error| error.to_string())?;
                         if number % 10 == 9 { Err("on purpose".to_owned()) } else { Ok(()) }
                     });

@@ -19,7 +19,10 @@ use jackdaw_testkit::Random;
 use self::support::{Contents, contents};
 
 fn options() -> Options {
-    Options::default().background(false).journal_file_sizes(64 << 10, 128 << 10).journal_size_before_flush(256 << 10)
+    Options::default()
+        .background(false)
+        .journal_file_sizes(64 << 10, 128 << 10)
+        .journal_size_before_flush(256 << 10)
 }
 
 /// One step of the sequence.
@@ -34,12 +37,18 @@ fn steps() -> Vec<Step> {
     let mut random = Random::new(1);
     let mut put = |tree, key: &str, size| (tree, key.as_bytes().to_vec(), Some(random.bytes(size)));
     let many = |range: std::ops::Range<usize>, size: usize| -> Vec<_> {
-        range.map(|i| ("documents", format!("users/{i:05}").into_bytes(), Some(vec![i as u8; size]))).collect()
+        range
+            .map(|i| ("documents", format!("users/{i:05}").into_bytes(), Some(vec![i as u8; size])))
+            .collect()
     };
     vec![
         Step::Commit(vec![put("documents", "users/1", 100)]),
         Step::Commit(many(0..300, 60)),
-        Step::Commit(vec![put("values", "section", 3000), put("values", "run", 20_000), put("documents", "x", 9)]),
+        Step::Commit(vec![
+            put("values", "section", 3000),
+            put("values", "run", 20_000),
+            put("documents", "x", 9),
+        ]),
         Step::Flush,
         Step::Commit(vec![put("values", "direct", 300 << 10)]),
         Step::Commit(many(100..200, 700)),
@@ -153,14 +162,23 @@ fn run(disk: &SimulatedDisk, number: u64, fault: Fault) -> Known {
                 }
             }
         }
-        assert_eq!(contents(&environment.read().unwrap()).unwrap(), known.acknowledged, "{place}: what readers see");
+        assert_eq!(
+            contents(&environment.read().unwrap()).unwrap(),
+            known.acknowledged,
+            "{place}: what readers see"
+        );
         if failed {
             break;
         }
     }
     let traced = disk.take_trace();
     if let Some(call) = traced.iter().find(|call| call.fault.is_some()) {
-        assert!(failed || !is_fatal(call.call, fault), "{fault:?} at {number} ({:?} of {}) is fatal", call.call, call.name);
+        assert!(
+            failed || !is_fatal(call.call, fault),
+            "{fault:?} at {number} ({:?} of {}) is fatal",
+            call.call,
+            call.name
+        );
         if fault == Fault::Enospc && !call.call.is_sync() {
             assert!(!failed, "a full disk at {number} ({:?} of {}) is not fatal", call.call, call.name);
         }
@@ -198,7 +216,11 @@ fn verify(disk: &SimulatedDisk, known: &Known, place: &str) {
     let lost_power = disk.crash(99).unwrap();
     let environment = Environment::open_on(Arc::new(lost_power), options())
         .unwrap_or_else(|error| panic!("{place}: does not open again: {error}"));
-    assert_eq!(contents(&environment.read().unwrap()).unwrap(), expected, "{place}: after going on and a power loss");
+    assert_eq!(
+        contents(&environment.read().unwrap()).unwrap(),
+        expected,
+        "{place}: after going on and a power loss"
+    );
 }
 
 fn every_call_fails(fault: Fault) {

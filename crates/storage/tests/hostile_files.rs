@@ -98,7 +98,10 @@ fn assert_told(error: &Error, place: &str) {
     let text = error.to_string();
     match error {
         Error::PageDamaged { .. } => assert!(text.contains("page "), "{place}: {text}"),
-        Error::FileDamaged { path, .. } | Error::Foreign { path, .. } | Error::Version { path, .. } | Error::NotFound { path } => {
+        Error::FileDamaged { path, .. }
+        | Error::Foreign { path, .. }
+        | Error::Version { path, .. }
+        | Error::NotFound { path } => {
             assert!(path.starts_with("/simulated"), "{place}: {text}");
             assert!(text.contains(&path.display().to_string()), "{place}: {text}");
         }
@@ -132,7 +135,8 @@ fn each_file_cut_at_many_places() {
         for name in file_names(&sample.disk) {
             let bytes = sample.disk.contents(&name).unwrap();
             let mut random = Random::new(1);
-            let mut lengths: Vec<usize> = vec![0, 1, 8, 511, 512, 4095, 4096, PAGE_SIZE - 1, PAGE_SIZE, bytes.len().saturating_sub(1)];
+            let mut lengths: Vec<usize> =
+                vec![0, 1, 8, 511, 512, 4095, 4096, PAGE_SIZE - 1, PAGE_SIZE, bytes.len().saturating_sub(1)];
             lengths.extend((0..30).map(|_| random.below(bytes.len().max(1))));
             lengths.retain(|&length| length < bytes.len());
             for length in lengths {
@@ -140,7 +144,11 @@ fn each_file_cut_at_many_places() {
                 disk.set_contents(&name, &bytes[..length]).unwrap();
                 let place = format!("{name} cut to {length} of {} bytes, closed: {close}", bytes.len());
                 // A journal that ends early ends the history early.
-                let allowed = if name.contains("journal") { &sample.history[..] } else { std::slice::from_ref(sample.last()) };
+                let allowed = if name.contains("journal") {
+                    &sample.history[..]
+                } else {
+                    std::slice::from_ref(sample.last())
+                };
                 assert_right_or_told(&sample, &disk, &place, allowed);
             }
         }
@@ -155,7 +163,11 @@ fn each_file_missing_or_of_zeros() {
             let length = sample.disk.contents(&name).unwrap().len();
             let disk = sample.disk.snapshot().unwrap();
             disk.set_contents(&name, &vec![0; length]).unwrap();
-            let allowed = if name.contains("journal") { &sample.history[..] } else { std::slice::from_ref(sample.last()) };
+            let allowed = if name.contains("journal") {
+                &sample.history[..]
+            } else {
+                std::slice::from_ref(sample.last())
+            };
             let place = format!("{name} of zeros, closed: {close}");
             assert_right_or_told(&sample, &disk, &place, allowed);
             let disk = sample.disk.snapshot().unwrap();
@@ -226,22 +238,28 @@ fn single_bits_of_the_data_file() {
     let sample = sample(7, 8, 0, true);
     let length = sample.disk.contents("data").unwrap().len();
     let seeds = Seeds::from_environment(400);
-    let told: Vec<bool> = seeds.check("SEED={seed} cargo test -p jackdaw-storage --test hostile_files single_bits_of_the_data", |seed| {
-        let mut random = Random::new(seed);
-        let (at, bit) = (random.below(length), random.below(8));
-        let disk = sample.disk.snapshot().map_err(|error| error.to_string())?;
-        let byte = sample.disk.contents("data").ok_or("no data file")?[at] ^ 1 << bit;
-        disk.damage("data", at as u64, &[byte]).map_err(|error| error.to_string())?;
-        let place = format!("bit {bit} of byte {at} (page {}) of data", at / PAGE_SIZE);
-        match exercise(&sample, &disk) {
-            Ok(found) if found == *sample.last() => Ok(false),
-            Ok(_) => Err(format!("{place}: a wrong answer")),
-            Err(Error::PageDamaged { .. }) => Ok(true),
-            Err(error) => Err(format!("{place}: {error}")),
-        }
-    });
+    let told: Vec<bool> = seeds.check(
+        "SEED={seed} cargo test -p jackdaw-storage --test hostile_files single_bits_of_the_data",
+        |seed| {
+            let mut random = Random::new(seed);
+            let (at, bit) = (random.below(length), random.below(8));
+            let disk = sample.disk.snapshot().map_err(|error| error.to_string())?;
+            let byte = sample.disk.contents("data").ok_or("no data file")?[at] ^ 1 << bit;
+            disk.damage("data", at as u64, &[byte]).map_err(|error| error.to_string())?;
+            let place = format!("bit {bit} of byte {at} (page {}) of data", at / PAGE_SIZE);
+            match exercise(&sample, &disk) {
+                Ok(found) if found == *sample.last() => Ok(false),
+                Ok(_) => Err(format!("{place}: a wrong answer")),
+                Err(Error::PageDamaged { .. }) => Ok(true),
+                Err(error) => Err(format!("{place}: {error}")),
+            }
+        },
+    );
     if told.len() > 100 {
-        assert!(told.iter().filter(|&&told| told).count() * 2 > told.len(), "most pages are in use, so most damage is found");
+        assert!(
+            told.iter().filter(|&&told| told).count() * 2 > told.len(),
+            "most pages are in use, so most damage is found"
+        );
     }
 }
 
@@ -250,28 +268,36 @@ fn single_bits_of_the_data_file() {
 fn single_bits_of_journal_and_headers() {
     let sample = sample(8, 12, 4, false);
     let names: Vec<String> = file_names(&sample.disk).into_iter().filter(|name| name != "data").collect();
-    Seeds::from_environment(400).check("SEED={seed} cargo test -p jackdaw-storage --test hostile_files single_bits_of_journal", |seed| {
-        let mut random = Random::new(seed);
-        let name = random.pick(&names).ok_or("no files")?.clone();
-        let bytes = sample.disk.contents(&name).ok_or("no such file")?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let disk = sample.disk.snapshot().map_err(|error| error.to_string())?;
-        for _ in 0..1 + random.below(3) {
-            // Near the front, where the structure is, more often than behind.
-            let at = if random.one_in(2) { random.below(bytes.len()) } else { random.below(bytes.len().min(256)) };
-            disk.damage(&name, at as u64, &[bytes[at] ^ 1 << random.below(8)]).map_err(|error| error.to_string())?;
-        }
-        match exercise(&sample, &disk) {
-            Ok(found) if sample.history.contains(&found) => Ok(()),
-            Ok(_) => Err(format!("{name}: a wrong answer")),
-            Err(error) => {
-                assert_told(&error, &name);
-                Ok(())
+    Seeds::from_environment(400).check(
+        "SEED={seed} cargo test -p jackdaw-storage --test hostile_files single_bits_of_journal",
+        |seed| {
+            let mut random = Random::new(seed);
+            let name = random.pick(&names).ok_or("no files")?.clone();
+            let bytes = sample.disk.contents(&name).ok_or("no such file")?;
+            if bytes.is_empty() {
+                return Ok(());
             }
-        }
-    });
+            let disk = sample.disk.snapshot().map_err(|error| error.to_string())?;
+            for _ in 0..1 + random.below(3) {
+                // Near the front, where the structure is, more often than behind.
+                let at = if random.one_in(2) {
+                    random.below(bytes.len())
+                } else {
+                    random.below(bytes.len().min(256))
+                };
+                disk.damage(&name, at as u64, &[bytes[at] ^ 1 << random.below(8)])
+                    .map_err(|error| error.to_string())?;
+            }
+            match exercise(&sample, &disk) {
+                Ok(found) if sample.history.contains(&found) => Ok(()),
+                Ok(_) => Err(format!("{name}: a wrong answer")),
+                Err(error) => {
+                    assert_told(&error, &name);
+                    Ok(())
+                }
+            }
+        },
+    );
 }
 
 #[test]

@@ -59,7 +59,10 @@ fn apply(model: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: Vec<(Vec<u8>, Option<V
 fn count_of(environment: &Environment, thread: u64) -> u64 {
     let snapshot = environment.read().unwrap();
     let count = match snapshot.tree(COUNTS) {
-        Ok(counts) => counts.get(&thread.to_be_bytes()).unwrap().map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())),
+        Ok(counts) => counts
+            .get(&thread.to_be_bytes())
+            .unwrap()
+            .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())),
         Err(Error::TreeNotFound { .. }) => None,
         Err(error) => panic!("{error}"),
     };
@@ -201,7 +204,12 @@ fn verify(environment: &Environment, models: &[BTreeMap<Vec<u8>, Vec<u8>>], roun
     for entry in tree.iter().unwrap() {
         let (key, value) = entry.unwrap();
         let thread = usize::from(key[0] - b'0');
-        assert_eq!(models[thread].get(key).map(Vec::as_slice), Some(value), "round {round}: {}", key.escape_ascii());
+        assert_eq!(
+            models[thread].get(key).map(Vec::as_slice),
+            Some(value),
+            "round {round}: {}",
+            key.escape_ascii()
+        );
         found += 1;
     }
     assert_eq!(found, expected, "round {round}: keys are missing");

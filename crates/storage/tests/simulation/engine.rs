@@ -30,15 +30,21 @@ pub trait Environment {
     where
         Self: 'e;
     /// A write transaction.
-    type Write<'e>: Write
+    type Write<'e>: Write<Ticket = Self::Ticket>
     where
         Self: 'e;
+
+    /// A commit whose record is on its way.
+    type Ticket;
 
     /// Opens a snapshot.
     fn read(&self) -> Result<Self::Read<'_>, Failure>;
 
     /// Begins a write transaction.
     fn write(&self) -> Result<Self::Write<'_>, Failure>;
+
+    /// Waits until the commit is durable.
+    fn wait(&self, ticket: Self::Ticket) -> Result<(), Failure>;
 
     /// Brings what is committed into the data file.
     fn flush(&self) -> Result<(), Failure>;
@@ -64,6 +70,8 @@ pub trait Read {
 pub trait Write: Read + Sized {
     /// A place to go back to.
     type Savepoint;
+    /// See [`Environment::Ticket`].
+    type Ticket;
 
     /// Makes one change.
     fn apply(&mut self, operation: &Operation) -> Result<Outcome, Failure>;
@@ -79,6 +87,9 @@ pub trait Write: Read + Sized {
 
     /// Returns when the transaction is durable.
     fn commit(self) -> Result<(), Failure>;
+
+    /// Commits without waiting; the next transaction builds on this one.
+    fn commit_later(self) -> Result<Self::Ticket, Failure>;
 
     /// Forgets the transaction.
     fn rollback(self) -> Result<(), Failure>;

@@ -152,6 +152,9 @@ impl From<String> for Stop {
     }
 }
 
+/// Commits made without waiting: with how many of the pending ones are durable when it is.
+type Tickets<E> = Vec<(<<E as Engine>::Environment as Environment>::Ticket, usize)>;
+
 macro_rules! step {
     ($history:expr, $($text:tt)*) => {
         if $history.verbose {
@@ -185,7 +188,11 @@ impl<E: Engine> History<'_, E> {
             self.disk.fail_at(self.disk.calls() + number, fault);
             self.tally.faults += 1;
         }
-        match self.open_and_work(end) {
+        let result = self.open_and_work(end);
+        for struck in self.disk.struck().iter().skip(self.struck_before as usize) {
+            step!(self, "(the fault struck {:?} of {})", struck.call, struck.name);
+        }
+        match result {
             Ok(()) => {}
             Err(Stop::Wrong(wrong)) => return Err(wrong),
             Err(Stop::PowerIsOff) => step!(self, "the power is off"),
@@ -275,6 +282,9 @@ impl<E: Engine> History<'_, E> {
             }
             None => {
                 let mut wrong = "after opening".to_owned();
+                if let Some(struck) = self.disk.struck().get(self.struck_before as usize) {
+                    wrong += &format!(" ({:?} struck {:?} of {})", struck.fault, struck.call, struck.name);
+                }
                 if let Some(difference) = self.acknowledged.difference(&found) {
                     wrong += &format!(", compared with the last acknowledged commit: {difference}");
                 }
@@ -305,15 +315,20 @@ impl<E: Engine> History<'_, E> {
     /// Transactions, snapshots and flushes in one open environment.
     fn work(&mut self, environment: &E::Environment) -> Result<(), Stop> {
         let mut snapshots: Vec<(<E::Environment as Environment>::Read<'_>, Model)> = Vec::new();
+        let mut tickets = Tickets::<E>::new();
         let bits = 1 + self.random.below(6);
         let steps = 1 + self.random.skewed(bits);
         for _ in 0..steps {
-            match self.random.weighted(&[10, 3, 3, 2, 2, 1]) {
-                0 => self.transact(environment)?,
+            match self.random.weighted(&[10, 3, 3, 2, 2, 1, 2]) {
+                0 => self.transact(environment, &mut tickets)?,
+                6 if !tickets.is_empty() => self.wait(environment, &mut tickets)?,
                 1 if snapshots.len() < 4 => {
                     step!(self, "open a snapshot");
                     match environment.read() {
-                        Ok(snapshot) => snapshots.push((snapshot, self.acknowledged.clone())),
+                        Ok(snapshot) => {
+                            let model = self.shown(&snapshot, &mut tickets)?;
+                            snapshots.push((snapshot, model));
+                        }
                         Err(failure) => self.excuse("opening a snapshot", failure)?,
                     }
                 }
@@ -369,14 +384,14 @@ impl<E: Engine> History<'_, E> {
     }
 
     /// One write transaction.
-    fn transact(&mut self, environment: &E::Environment) -> Result<(), Stop> {
+    fn transact(&mut self, environment: &E::Environment, tickets: &mut Tickets<E>) -> Result<(), Stop> {
         step!(self, "begin");
         let mut transaction = match environment.write() {
             Ok(transaction) => transaction,
             Err(Failure::Failed(_)) if self.faults_struck() => return Err(Stop::Failed),
             Err(failure) => return self.excuse("beginning a transaction", failure),
         };
-        let mut model = self.acknowledged.clone();
+        let mut model = self.latest().clone();
         let mut savepoints = Vec::new();
         let bits = 1 + self.random.below(7);
         let operations = self.random.skewed(bits);
@@ -417,8 +432,11 @@ impl<E: Engine> History<'_, E> {
                 }
                 Err(failure) => {
                     self.excuse(&format!("{operation:?}"), failure)?;
-                    // A failed change must have changed nothing.
-                    self.compare(&transaction, &model, "the transaction after a failure")?;
+                    step!(self, "roll back");
+                    if let Err(failure) = transaction.rollback() {
+                        self.excuse("rolling back", failure)?;
+                    }
+                    return self.compare_newest(environment);
                 }
             }
         }
@@ -432,43 +450,129 @@ impl<E: Engine> History<'_, E> {
             }
             return self.compare_newest(environment);
         }
-        step!(self, "commit");
-        match transaction.commit() {
+        let later = self.random.one_in(4);
+        step!(self, "commit{}", if later { " later" } else { "" });
+        let result = if later {
+            transaction.commit_later().map(|ticket| tickets.push((ticket, self.pending.len() + 1)))
+        } else {
+            transaction.commit()
+        };
+        match result {
             Ok(()) => {
-                self.acknowledged = model;
+                self.pending.push(model);
                 self.tally.commits += 1;
+                if !later {
+                    // Whoever is durable, so is all that it was built on.
+                    tickets.clear();
+                    self.acknowledge(self.pending.len());
+                }
+                if self.random.one_in(10) { self.compare_newest(environment) } else { Ok(()) }
             }
             Err(Failure::Full(text)) if self.faults_struck() && !self.disk.has_crashed() => {
                 step!(self, "the disk is full: {text}");
-                return self.compare_newest(environment);
+                self.compare_newest(environment)
             }
             Err(failure) => {
                 self.pending.push(model);
-                self.excuse("commit", failure)?;
-                // What was not acknowledged is not shown either.
-                self.compare_newest(environment)?;
-                return match environment.write() {
-                    Err(Failure::Failed(_)) => Err(Stop::Failed),
-                    Err(failure) => {
-                        Err(Stop::Wrong(format!("after a failed commit, begin says {failure:?}")))
-                    }
-                    Ok(_) => {
-                        Err(Stop::Wrong("after a failed commit, another transaction may begin".to_owned()))
-                    }
-                };
+                self.after_failed_commit(environment, failure, self.pending.len() - 1)
             }
         }
-        if self.random.one_in(10) { self.compare_newest(environment) } else { Ok(()) }
     }
 
-    /// A new snapshot shows the last acknowledged commit.
+    /// Waits for a commit made without waiting.
+    fn wait(&mut self, environment: &E::Environment, tickets: &mut Tickets<E>) -> Result<(), Stop> {
+        let (ticket, count) = tickets.swap_remove(self.random.below(tickets.len()));
+        step!(self, "wait for a commit");
+        match environment.wait(ticket) {
+            Ok(()) => {
+                tickets.retain(|(_, other)| *other > count);
+                self.acknowledge(count);
+                tickets.iter_mut().for_each(|(_, other)| *other -= count);
+                Ok(())
+            }
+            Err(failure) => self.after_failed_commit(environment, failure, count - 1),
+        }
+    }
+
+    /// What the next transaction builds on.
+    fn latest(&self) -> &Model {
+        self.pending.last().unwrap_or(&self.acknowledged)
+    }
+
+    /// The first `count` pending commits are durable.
+    fn acknowledge(&mut self, count: usize) {
+        if let Some(last) = self.pending.drain(..count).last() {
+            self.acknowledged = last;
+        }
+    }
+
+    /// After a commit that failed, nobody knows whether it is durable: it is not shown, and nothing more is written. The `before` pending
+    /// ones before it may have become durable.
+    fn after_failed_commit(
+        &mut self,
+        environment: &E::Environment,
+        failure: Failure,
+        before: usize,
+    ) -> Result<(), Stop> {
+        self.excuse("commit", failure)?;
+        match environment.read() {
+            Ok(snapshot) => {
+                let model = self.model_of(&snapshot, before)?.1;
+                self.compare(&snapshot, &model, "the newest snapshot after a failed commit")?;
+            }
+            Err(failure) => self.excuse("opening a snapshot", failure)?,
+        }
+        match environment.write() {
+            Err(Failure::Failed(_)) => Err(Stop::Failed),
+            Err(failure) => Err(Stop::Wrong(format!("after a failed commit, begin says {failure:?}"))),
+            Ok(_) => Err(Stop::Wrong("after a failed commit, another transaction may begin".to_owned())),
+        }
+    }
+
+    /// A new snapshot shows the last acknowledged commit, or a pending one that has become durable since.
     fn compare_newest(&mut self, environment: &E::Environment) -> Result<(), Stop> {
         match environment.read() {
             Ok(snapshot) => {
-                let model = self.acknowledged.clone();
+                let model = self.model_of(&snapshot, self.pending.len())?.1;
                 self.compare(&snapshot, &model, "the newest snapshot")
             }
             Err(failure) => self.excuse("opening a snapshot", failure),
+        }
+    }
+
+    /// The model of a new snapshot. What it shows is durable, so the commits up to there count as acknowledged.
+    fn shown(&mut self, snapshot: &impl Read, tickets: &mut Tickets<E>) -> Result<Model, Stop> {
+        let (count, model) = self.model_of(snapshot, self.pending.len())?;
+        if count > 0 {
+            self.acknowledge(count);
+            tickets.retain(|(_, other)| *other > count);
+            tickets.iter_mut().for_each(|(_, other)| *other -= count);
+        }
+        Ok(model)
+    }
+
+    /// Which of the possible states a new snapshot shows: how many pending commits it has, `count_max` at most, and its model.
+    fn model_of(&mut self, snapshot: &impl Read, count_max: usize) -> Result<(usize, Model), Stop> {
+        if count_max == 0 {
+            return Ok((0, self.acknowledged.clone()));
+        }
+        match snapshot.contents(false) {
+            Ok(found) => {
+                if found == self.acknowledged {
+                    return Ok((0, found));
+                }
+                match self.pending[..count_max].iter().position(|model| *model == found) {
+                    Some(index) => Ok((index + 1, found)),
+                    None => {
+                        let difference = self.acknowledged.difference(&found).unwrap_or_default();
+                        Err(Stop::Wrong(format!("a new snapshot shows no state there was: {difference}")))
+                    }
+                }
+            }
+            Err(failure) => {
+                self.excuse("reading", failure)?;
+                Ok((0, self.acknowledged.clone()))
+            }
         }
     }
 

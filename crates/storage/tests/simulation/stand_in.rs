@@ -135,6 +135,7 @@ impl StandInEnvironment {
 impl Environment for StandInEnvironment {
     type Read<'e> = View<'e>;
     type Write<'e> = View<'e>;
+    type Ticket = ();
 
     fn read(&self) -> Result<View<'_>, Failure> {
         Ok(View { environment: self, model: held(&self.current).clone(), writes: false })
@@ -150,6 +151,10 @@ impl Environment for StandInEnvironment {
             model: leftover.unwrap_or_else(|| held(&self.current).clone()),
             writes: true,
         })
+    }
+
+    fn wait(&self, (): ()) -> Result<(), Failure> {
+        Ok(())
     }
 
     fn flush(&self) -> Result<(), Failure> {
@@ -203,6 +208,7 @@ impl Read for View<'_> {
 
 impl Write for View<'_> {
     type Savepoint = Model;
+    type Ticket = ();
 
     fn apply(&mut self, operation: &Operation) -> Result<Outcome, Failure> {
         Ok(self.model.apply(operation))
@@ -238,6 +244,10 @@ impl Write for View<'_> {
             *held(&self.environment.current) = self.model;
         }
         result
+    }
+
+    fn commit_later(self) -> Result<(), Failure> {
+        self.commit()
     }
 
     fn rollback(self) -> Result<(), Failure> {

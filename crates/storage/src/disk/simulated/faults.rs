@@ -85,7 +85,7 @@ enum When {
 pub(super) struct Faults {
     calls: u64,
     mutating_calls: u64,
-    struck: u64,
+    struck: Vec<TracedCall>,
     rules: Vec<(When, Fault)>,
     random: Option<(Chance, u32, Vec<Fault>)>,
     trace: Option<Vec<TracedCall>>,
@@ -101,8 +101,8 @@ impl Faults {
         self.mutating_calls
     }
 
-    pub(super) fn struck(&self) -> u64 {
-        self.struck
+    pub(super) fn struck(&self) -> &[TracedCall] {
+        &self.struck
     }
 
     pub(super) fn fail_at(&mut self, number: u64, fault: Fault) {
@@ -166,7 +166,9 @@ impl Faults {
         if let Some(trace) = &mut self.trace {
             trace.push(TracedCall { call, name: name.to_owned(), fault });
         }
-        self.struck += u64::from(fault.is_some());
+        if fault.is_some() {
+            self.struck.push(TracedCall { call, name: name.to_owned(), fault });
+        }
         self.crashed = fault == Some(Fault::Crash);
         Ok(fault)
     }
