@@ -3,13 +3,37 @@
 //! An [`Environment`](environment) is one directory. One write transaction at a time changes it; any number of readers see
 //! snapshots, and neither ever waits for the other. A commit returns when it is durable.
 
+mod btree;
+mod data_file;
 pub mod disk;
+mod environment;
 mod error;
+mod fixed;
+mod flush;
 pub mod format;
+mod free_space;
+mod header_file;
+mod heap;
+mod journal;
+mod merger;
+mod options;
 mod page;
 mod pages;
 #[cfg(test)]
 mod pages_in_memory;
+mod recovery;
+mod root;
+mod snapshot;
+mod transaction;
+mod tree;
+mod visit;
 
+pub use environment::Environment;
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
+pub use options::Options;
+pub use transaction::catalog::Kind;
+pub use transaction::commit::CommitTicket;
+pub use transaction::read::ReadTransaction;
+pub use transaction::write::{Savepoint, WriteTransaction};
+pub use tree::{Cursor, Order, Range, Tree, TreeMut};

@@ -6,11 +6,16 @@ use crate::error::{Error, Result};
 use crate::format::{PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber};
 use crate::page::header::{self, PageKind};
 use crate::page::{self, Page};
-use crate::pages::{DirtyLines, PageMut, Pages, PagesMut, RunSource};
+use crate::pages::{DirtyLines, LINE_SIZE, PageMut, Pages, PagesMut, RunSource};
 
 enum Slot {
     Free,
-    Page { bytes: Box<Page>, lines: DirtyLines },
+    /// `before` is the page as it was at the last [`PagesInMemory::check_lines`]; `None`: as allocated, or not watched.
+    Page {
+        bytes: Box<Page>,
+        lines: DirtyLines,
+        before: Option<Box<Page>>,
+    },
     Run(Vec<u8>),
 }
 
@@ -19,11 +24,13 @@ enum Slot {
 pub(crate) struct PagesInMemory {
     slots: Vec<Slot>,
     free: Vec<usize>,
+    /// How many pages may still be allocated, for failing.
+    budget: Option<usize>,
 }
 
 impl PagesInMemory {
     pub(crate) fn new() -> PagesInMemory {
-        PagesInMemory { slots: vec![Slot::Free], free: Vec::new() } // page 0 is the root page
+        PagesInMemory { slots: vec![Slot::Free], free: Vec::new(), budget: None } // page 0 is the root page
     }
 
     /// How many pages of each kind are in use, for leak tests; a run counts as one.
@@ -48,6 +55,44 @@ impl PagesInMemory {
             }
         }
         Ok(())
+    }
+
+    /// Panics when a byte has changed since the last call in a line that is not marked; begins anew then.
+    pub(crate) fn check_lines(&mut self) {
+        for (i, slot) in self.slots.iter_mut().enumerate() {
+            let Slot::Page { bytes, lines, before } = slot else { continue };
+            if let Some(before) = before {
+                let pairs = bytes.chunks(LINE_SIZE).zip(before.chunks(LINE_SIZE));
+                for (line, (now, then)) in pairs.enumerate() {
+                    assert!(
+                        now == then || *lines >> line & 1 == 1,
+                        "page {i} changed in line {line}, unmarked"
+                    );
+                }
+            }
+            *before = Some(bytes.clone());
+            *lines = 0;
+        }
+    }
+
+    /// How many lines are marked in all pages together.
+    pub(crate) fn marked_lines(&self) -> u32 {
+        let lines = self.slots.iter().map(|slot| match slot {
+            Slot::Page { lines, .. } => lines.count_ones(),
+            _ => 0,
+        });
+        lines.sum()
+    }
+
+    /// Lets only so many more pages be allocated; `None` for all that are wanted.
+    pub(crate) fn limit(&mut self, budget: Option<usize>) {
+        self.budget = budget;
+    }
+
+    /// The numbers of all pages in use.
+    pub(crate) fn numbers(&self) -> Vec<PageNumber> {
+        let pages = self.slots.iter().enumerate().filter(|(_, slot)| matches!(slot, Slot::Page { .. }));
+        pages.map(|(i, _)| PageNumber(i as u64)).collect()
     }
 
     fn new_slot(&mut self, slot: Slot) -> PageNumber {
@@ -79,13 +124,16 @@ impl Pages for PagesInMemory {
 impl PagesMut for PagesInMemory {
     fn page_mut(&mut self, number: PageNumber) -> Result<PageMut<'_>> {
         match self.slots.get_mut(number.0 as usize) {
-            Some(Slot::Page { bytes, lines }) => Ok(PageMut::new(bytes, lines)),
+            Some(Slot::Page { bytes, lines, .. }) => Ok(PageMut::new(bytes, lines)),
             _ => Err(Error::damaged(number, "not in use")),
         }
     }
 
     fn allocate(&mut self, kind: PageKind) -> Result<PageNumber> {
-        let number = self.new_slot(Slot::Page { bytes: Box::new([0; PAGE_SIZE]), lines: 0 });
+        if let Some(budget) = &mut self.budget {
+            *budget = budget.checked_sub(1).ok_or(Error::TransactionTooLarge { max: 0 })?;
+        }
+        let number = self.new_slot(Slot::Page { bytes: Box::new([0; PAGE_SIZE]), lines: 0, before: None });
         header::init(self.page_mut(number)?.all_mut(), number, kind);
         Ok(number)
     }

@@ -1,7 +1,12 @@
 //! Pages: 8 KiB units of the data file and of scratch memory. Each kind of page has a file of its own, with its byte
 //! layout, its reader and its writer side by side, and a `validate` that is called once when a page enters from disk.
 
+pub(crate) mod branch;
+pub(crate) mod fixed;
+pub(crate) mod head;
 pub(crate) mod header;
+pub(crate) mod leaf;
+pub(crate) mod section;
 
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber};
@@ -16,6 +21,11 @@ pub(crate) type Page = [u8; PAGE_SIZE];
 pub(crate) fn validate(number: PageNumber, page: &Page) -> Result<()> {
     let reason = match header::kind(page) {
         Some(PageKind::Root) => None,
+        Some(PageKind::Branch) => branch::validate(page).err(),
+        Some(PageKind::Leaf) => leaf::validate(page).err(),
+        Some(PageKind::Section) => section::validate(page).err(),
+        Some(PageKind::FixedBranch) => fixed::validate_branch(page).err(),
+        Some(PageKind::FixedLeaf) => fixed::validate_leaf(page).err(),
         Some(_) => None,
         None => Some(format!("its kind byte is {}, which no page has", page[header::KIND_AT])),
     };

@@ -1,3 +1,5 @@
+//! What the simulated disk loses, tears and refuses, and that it replays from its seed.
+
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

@@ -1,0 +1,45 @@
+# The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
+.PHONY: fast test fmt lint tidy bench-storage bench-check
+
+# Quick tests: under a minute once built.
+fast:
+	cargo xtask test --fast
+
+# Everything that must pass before a change is good. The tests come last: their last line is the count.
+test:
+	cargo fmt --all --check
+	$(MAKE) --no-print-directory lint tidy
+	cargo xtask test
+
+fmt:
+	cargo fmt --all
+
+lint:
+	cargo clippy --all-targets -- -D warnings
+
+tidy:
+	cargo xtask tidy
+
+# Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
+#   QUICK=1            a tenth of the items: a few minutes
+#   FULL=1             the large workloads too: hours
+#   RUNS=5             how often each measurement is made (3)
+#   PEERS=lmdb,redb    these peers instead of all; `none` compiles no other engine
+#   ENGINES=fjall      just these engines, without ours
+#   WORKLOADS=w1,w3-1g just these workloads
+#   DIR=/mnt/disk/x    where the stores are made (bench-data)
+#   OUT=file           where the JSON lines go (standard output)
+#   FEATURES=rocksdb   compile RocksDB too: half an hour, needs libclang
+bench-storage:
+	cargo run --release -q -p $(if $(filter none,$(PEERS)),jackdaw-bench,jackdaw-bench-peers) \
+	    $(if $(FEATURES),--features $(FEATURES)) -- storage --runs $(or $(RUNS),3) --dir $(or $(DIR),bench-data) \
+	    $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(OUT),--out $(OUT)) \
+	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) \
+	    $(if $(ENGINES),--engines $(ENGINES),$(if $(filter-out none,$(PEERS)),--engines jackdaw$(comma)$(PEERS)))
+
+comma := ,
+
+# The benchmark programs are no default members: what `test` does for the rest, for them.
+bench-check:
+	cargo clippy -p jackdaw-bench -p jackdaw-bench-peers --all-targets -- -D warnings
+	cargo xtask test -p jackdaw-bench

@@ -1,0 +1,11 @@
+//! Measures our own engine alone: compiles no other.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use jackdaw_bench::memory;
+
+fn main() -> ExitCode {
+    jackdaw_bench::run(&[memory::ENTRY])
+}

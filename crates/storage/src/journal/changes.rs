@@ -1,0 +1,310 @@
+//! The body of a journal record: what a transaction changed, page by page.
+//!
+//! Each entry starts with eight bytes: page number (48 bits), operation (8 bits), number of pieces (8 bits).
+//!
+//! | operation | what follows | meaning |
+//! |---|---|---|
+//! | 1 `Patch` | pieces: offset `u16`, length `u16`, bytes | these bytes of the page changed |
+//! | 2 `New` | pieces, as for `Patch` | the page is zero but for these bytes, whatever was there before |
+//! | 3 `Run` | length `u32`, bytes | an overflow run, header and value |
+//! | 4 `Free` | nothing | the page is free now |
+//! | 5 `Direct` | pages `u32` | an overflow run whose bytes were written to the data file and synced before this record |
+//!
+//! Pieces hold the new bytes at absolute places, so that applying an entry again, or to a page of which any part is newer
+//! already, gives the same result: recovery may start from a data file into which a flush was under way.
+
+use crate::format::{PAGE_SIZE, PageNumber, read_u16, read_u32, read_u64};
+use crate::page::Page;
+use crate::pages::{DirtyLines, LINE_SIZE};
+
+use super::aligned::AlignedBuffer;
+
+const PATCH: u8 = 1;
+const NEW: u8 = 2;
+const RUN: u8 = 3;
+const FREE: u8 = 4;
+const DIRECT: u8 = 5;
+
+/// Unchanged bytes between two pieces are written too when they are no more than this: a piece costs 4 bytes itself.
+const GAP_MAX: usize = 4;
+
+fn entry_head(page: PageNumber, operation: u8, pieces: usize) -> [u8; 8] {
+    (page.0 | u64::from(operation) << 48 | (pieces as u64) << 56).to_le_bytes()
+}
+
+/// Adds what changed in a page from `old` to `new`; `None` stands for a page of zeros that is new. Looks only at `lines`.
+pub(crate) fn add_page(
+    out: &mut AlignedBuffer,
+    number: PageNumber,
+    old: Option<&Page>,
+    new: &Page,
+    lines: DirtyLines,
+) {
+    const ZEROS: Page = [0; PAGE_SIZE];
+    let head = out.len();
+    out.extend(&[0; 8]);
+    let mut pieces = 0;
+    let mut open: Option<(usize, usize)> = None;
+    let base = old.unwrap_or(&ZEROS);
+    let mut left = lines;
+    while left != 0 {
+        let first = left.trailing_zeros() as usize;
+        let after = first + (left >> first).trailing_ones() as usize;
+        left = if after == 128 { 0 } else { left & (u128::MAX << after) };
+        let mut at = first * LINE_SIZE;
+        let end = after * LINE_SIZE;
+        while let Some((from, to)) = next_difference(base, new, at, end) {
+            at = to;
+            open = Some(match open {
+                Some((start, stop)) if from - stop <= GAP_MAX => (start, to),
+                Some(piece) => {
+                    add_piece(out, new, piece);
+                    pieces += 1;
+                    (from, to)
+                }
+                None => (from, to),
+            });
+        }
+    }
+    if let Some(piece) = open {
+        add_piece(out, new, piece);
+        pieces += 1;
+    }
+    // A piece ends at a difference and the next begins more than GAP_MAX later, but there can be more than 255 of them.
+    if pieces > 255 {
+        out.set_len(head + 8);
+        add_piece(out, new, (0, PAGE_SIZE));
+        pieces = 1;
+    }
+    let operation = if old.is_some() { PATCH } else { NEW };
+    if operation == PATCH && pieces == 0 {
+        out.set_len(head); // marked, but the same as before
+    } else {
+        out.bytes_mut()[head..head + 8].copy_from_slice(&entry_head(number, operation, pieces));
+    }
+}
+
+fn add_piece(out: &mut AlignedBuffer, new: &Page, (from, to): (usize, usize)) {
+    let at = out.len();
+    out.set_len(at + 4 + to - from);
+    let bytes = &mut out.bytes_mut()[at..];
+    bytes[..2].copy_from_slice(&(from as u16).to_le_bytes());
+    bytes[2..4].copy_from_slice(&((to - from) as u16).to_le_bytes());
+    bytes[4..].copy_from_slice(&new[from..to]);
+}
+
+/// The next range of differing bytes in `at..end`: it ends where eight bytes in a row are equal, or at the end. Both are
+/// multiples of eight at the first call.
+fn next_difference(old: &Page, new: &Page, at: usize, end: usize) -> Option<(usize, usize)> {
+    let difference = |at: usize| read_u64(old, at) ^ read_u64(new, at);
+    let mut word = at.next_multiple_of(8);
+    while word < end && difference(word) == 0 {
+        word += 8;
+    }
+    if word >= end {
+        return None;
+    }
+    let from = word + difference(word).trailing_zeros() as usize / 8;
+    let mut last = word;
+    while last + 8 < end && difference(last + 8) != 0 {
+        last += 8;
+    }
+    Some((from, last + 8 - difference(last).leading_zeros() as usize / 8))
+}
+
+/// Adds a whole overflow run, header included.
+pub(crate) fn add_run(out: &mut AlignedBuffer, number: PageNumber, bytes: &[u8]) {
+    out.extend(&entry_head(number, RUN, 0));
+    out.extend(&(bytes.len() as u32).to_le_bytes());
+    out.extend(bytes);
+}
+
+/// Adds that a page was freed.
+pub(crate) fn add_free(out: &mut AlignedBuffer, number: PageNumber) {
+    out.extend(&entry_head(number, FREE, 0));
+}
+
+/// Adds that a run of this many pages lies in the data file.
+pub(crate) fn add_direct(out: &mut AlignedBuffer, number: PageNumber, pages: u64) {
+    out.extend(&entry_head(number, DIRECT, 0));
+    out.extend(&(pages as u32).to_le_bytes());
+}
+
+/// One entry, read back.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Entry<'a> {
+    /// Bytes of a page changed; when `new`, everything else in it is zero.
+    Page { number: PageNumber, new: bool, pieces: Pieces<'a> },
+    /// A whole run.
+    Run { number: PageNumber, bytes: &'a [u8] },
+    /// The page is free.
+    Free { number: PageNumber },
+    /// A run in the data file.
+    Direct { number: PageNumber, pages: u64 },
+}
+
+/// The changed pieces of a page; every one lies inside the page (checked when the entry was read).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pieces<'a>(&'a [u8]);
+
+impl Pieces<'_> {
+    /// Writes the pieces into the page.
+    pub(crate) fn apply(&self, page: &mut Page) {
+        let mut rest = self.0;
+        while rest.len() >= 4 {
+            let (at, length) = (read_u16(rest, 0) as usize, read_u16(rest, 2) as usize);
+            page[at..at + length].copy_from_slice(&rest[4..4 + length]);
+            rest = &rest[4 + length..];
+        }
+    }
+}
+
+/// Reads a record's body entry by entry. An error says what is wrong, with the offset in the body.
+pub(crate) struct Entries<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Entries<'a> {
+    pub(crate) fn new(body: &'a [u8]) -> Entries<'a> {
+        Entries { body, at: 0 }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], String> {
+        let bytes = self.at.checked_add(count).and_then(|end| self.body.get(self.at..end));
+        let bytes = bytes.ok_or_else(|| format!("an entry at {} runs over the end", self.at))?;
+        self.at += count;
+        Ok(bytes)
+    }
+
+    fn entry(&mut self) -> Result<Entry<'a>, String> {
+        let start = self.at;
+        let head = read_u64(self.take(8)?, 0);
+        let number = PageNumber(head & 0xFFFF_FFFF_FFFF);
+        Ok(match (head >> 48) as u8 {
+            operation @ (PATCH | NEW) => {
+                let from = self.at;
+                for _ in 0..head >> 56 {
+                    let piece = self.take(4)?;
+                    let (at, length) = (read_u16(piece, 0) as usize, read_u16(piece, 2) as usize);
+                    if at + length > PAGE_SIZE {
+                        return Err(format!("a piece of page {number} at {} ends beyond the page", self.at));
+                    }
+                    self.take(length)?;
+                }
+                Entry::Page { number, new: operation == NEW, pieces: Pieces(&self.body[from..self.at]) }
+            }
+            RUN => {
+                let length = read_u32(self.take(4)?, 0) as usize;
+                Entry::Run { number, bytes: self.take(length)? }
+            }
+            FREE => Entry::Free { number },
+            DIRECT => Entry::Direct { number, pages: u64::from(read_u32(self.take(4)?, 0)) },
+            other => return Err(format!("an entry at {start} has the unknown operation {other}")),
+        })
+    }
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = Result<Entry<'a>, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.body.len() {
+            return None;
+        }
+        let entry = self.entry();
+        if entry.is_err() {
+            self.at = self.body.len();
+        }
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn apply(body: &[u8], page: &mut Page) {
+        for entry in Entries::new(body) {
+            match entry.unwrap() {
+                Entry::Page { new, pieces, .. } => {
+                    if new {
+                        page.fill(0);
+                    }
+                    pieces.apply(page);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #[test]
+        fn patches_turn_the_old_page_into_the_new(
+            seed in any::<u8>(),
+            edits in proptest::collection::vec((0..PAGE_SIZE, 1..300_usize, any::<u8>()), 0..40),
+            is_new in any::<bool>(),
+        ) {
+            let mut old = [0; PAGE_SIZE];
+            if !is_new {
+                old.iter_mut().enumerate().for_each(|(i, b)| *b = seed.wrapping_mul(i as u8));
+            }
+            let (mut new, mut lines) = (old, 0);
+            {
+                let mut page = crate::pages::PageMut::new(&mut new, &mut lines);
+                for &(at, length, byte) in &edits {
+                    page.slice_mut(at, length.min(PAGE_SIZE - at)).fill(byte);
+                }
+            }
+            let mut out = AlignedBuffer::default();
+            add_page(&mut out, PageNumber(7), (!is_new).then_some(&old), &new, lines);
+            // The base may be torn: any mixture of old and new, cut at any sector.
+            let mut torn = old;
+            torn[..512 * (seed as usize % 16)].copy_from_slice(&new[..512 * (seed as usize % 16)]);
+            apply(out.bytes(), &mut torn);
+            prop_assert_eq!(&torn[..], &new[..]);
+            apply(out.bytes(), &mut torn);
+            prop_assert_eq!(&torn[..], &new[..]);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for entry in Entries::new(&body).flatten() {
+                if let Entry::Page { pieces, .. } = entry {
+                    pieces.apply(&mut [0; PAGE_SIZE]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_byte_changed_is_one_piece_or_falls_back_to_the_whole_page() {
+        let (old, mut new) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
+        new.iter_mut().step_by(16).for_each(|b| *b = 1);
+        let mut out = AlignedBuffer::default();
+        add_page(&mut out, PageNumber(7), Some(&old), &new, u128::MAX);
+        let mut page = old;
+        apply(out.bytes(), &mut page);
+        assert_eq!(page, new);
+    }
+
+    #[test]
+    fn other_entries_round_trip() {
+        let mut out = AlignedBuffer::default();
+        add_run(&mut out, PageNumber(9), &[1, 2, 3]);
+        add_free(&mut out, PageNumber(10));
+        add_direct(&mut out, PageNumber(11), 130);
+        let entries: Vec<_> = Entries::new(out.bytes()).map(Result::unwrap).collect();
+        assert_eq!(
+            entries,
+            [
+                Entry::Run { number: PageNumber(9), bytes: &[1, 2, 3] },
+                Entry::Free { number: PageNumber(10) },
+                Entry::Direct { number: PageNumber(11), pages: 130 }
+            ]
+        );
+    }
+}

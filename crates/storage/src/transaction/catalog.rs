@@ -1,0 +1,313 @@
+//! The catalog: the tree that maps names to the trees and tables of an environment.
+//!
+//! An entry's value is one byte of kind ([`Kind`]) and the structure's state, in its own encoding. A write transaction keeps the
+//! states that it opened in memory and writes the changed ones into the catalog once, at commit.
+
+use std::sync::Arc;
+
+use super::read::ReadTransaction;
+use super::write::WriteTransaction;
+use crate::btree::{self, InsertHint, TREE_STATE_SIZE, TreeState};
+use crate::error::{Error, Result};
+use crate::format::ROOT_PAGE;
+use crate::pages::Pages;
+
+/// What kind of structure a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Keys and values of any length, one value a key.
+    Tree = 1,
+    /// Several sorted values a key.
+    MultiTree = 2,
+    /// `i64` keys and values of one fixed size.
+    FixedTree = 3,
+    /// Rows with indexes.
+    Table = 4,
+}
+
+impl Kind {
+    /// The kind's name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tree => "tree",
+            Kind::MultiTree => "multi-value tree",
+            Kind::FixedTree => "fixed-size tree",
+            Kind::Table => "table",
+        }
+    }
+}
+
+/// The state of any structure.
+#[derive(Clone)]
+pub(crate) enum State {
+    Tree(TreeState),
+}
+
+impl State {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            State::Tree(_) => Kind::Tree,
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![self.kind() as u8];
+        match self {
+            State::Tree(state) => bytes.extend(state.encode()),
+        }
+        bytes
+    }
+
+    fn decode(name: &[u8], bytes: &[u8]) -> Result<State> {
+        let state = match bytes.split_first() {
+            Some((1, rest)) => {
+                <&[u8; TREE_STATE_SIZE]>::try_from(rest).ok().and_then(TreeState::decode).map(State::Tree)
+            }
+            _ => None,
+        };
+        state.ok_or_else(|| {
+            Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name)))
+        })
+    }
+}
+
+/// A name for messages.
+pub(crate) fn lossy(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+pub(crate) fn wrong_kind(name: &[u8], found: Kind, expected: Kind) -> Error {
+    Error::TreeKind { name: lossy(name), found: found.name(), expected: expected.name() }
+}
+
+pub(crate) fn not_found(name: &[u8]) -> Error {
+    Error::TreeNotFound { name: lossy(name) }
+}
+
+/// Looks a name up in a catalog.
+pub(crate) fn look_up(pages: &impl Pages, catalog: &TreeState, name: &[u8]) -> Result<Option<State>> {
+    btree::Tree::new(pages, catalog).get(name)?.map(|bytes| State::decode(name, bytes)).transpose()
+}
+
+/// All entries of a catalog, by name.
+pub(crate) fn entries(pages: &impl Pages, catalog: &TreeState) -> Result<Vec<(Vec<u8>, State)>> {
+    let mut all = Vec::new();
+    let mut cursor = btree::Tree::new(pages, catalog).cursor();
+    let mut more = cursor.first()?;
+    while more {
+        all.push((cursor.key().to_vec(), State::decode(cursor.key(), cursor.value()?)?));
+        more = cursor.next()?;
+    }
+    Ok(all)
+}
+
+/// The structures that a write transaction has opened.
+#[derive(Clone, Default)]
+pub(super) struct OpenTrees {
+    open: Vec<OpenTree>,
+}
+
+#[derive(Clone)]
+struct OpenTree {
+    name: Arc<[u8]>,
+    state: State,
+    hint: InsertHint,
+    /// The state differs from the catalog's.
+    dirty: bool,
+    /// A `TreeMut` has the state in hand.
+    lent: bool,
+}
+
+impl OpenTrees {
+    fn position(&self, name: &[u8]) -> Option<usize> {
+        self.open.iter().position(|t| *t.name == *name)
+    }
+
+    fn add(&mut self, name: &[u8], state: State, dirty: bool) -> usize {
+        self.open.push(OpenTree {
+            name: name.into(),
+            state,
+            hint: InsertHint::default(),
+            dirty,
+            lent: false,
+        });
+        self.open.len() - 1
+    }
+
+    /// After going back to a savepoint: pages that a hint names may be others now.
+    pub(super) fn forget_hints(&mut self) {
+        for tree in &mut self.open {
+            tree.hint = InsertHint::default();
+            tree.lent = false;
+        }
+    }
+}
+
+impl ReadTransaction {
+    pub(crate) fn state(&self, name: &[u8]) -> Result<State> {
+        look_up(self, &self.root()?.catalog, name)?.ok_or_else(|| not_found(name))
+    }
+
+    /// The names of all trees and tables with their kinds, sorted by name.
+    pub fn trees(&self) -> Result<Vec<(Vec<u8>, Kind)>> {
+        Ok(entries(self, &self.root()?.catalog)?
+            .into_iter()
+            .map(|(name, state)| (name, state.kind()))
+            .collect())
+    }
+}
+
+impl WriteTransaction {
+    /// The place of an opened structure; `None` when there is none of this name.
+    fn find(&mut self, name: &[u8]) -> Result<Option<usize>> {
+        if let Some(at) = self.trees.position(name) {
+            return Ok(Some(at));
+        }
+        let state = look_up(self, &self.root.catalog, name)?;
+        Ok(state.map(|state| self.trees.add(name, state, false)))
+    }
+
+    /// The state as this transaction sees it.
+    pub(crate) fn state(&self, name: &[u8]) -> Result<State> {
+        match self.trees.position(name) {
+            Some(at) => Ok(self.trees.open[at].state.clone()),
+            None => look_up(self, &self.root.catalog, name)?.ok_or_else(|| not_found(name)),
+        }
+    }
+
+    /// Opens a structure of this kind for writing, or makes it of `fresh`.
+    pub(crate) fn open_or_create(&mut self, name: &[u8], fresh: State) -> Result<usize> {
+        if name.is_empty() {
+            return Err(Error::KeyEmpty);
+        }
+        let max = NAME_SIZE_MAX;
+        if name.len() > max {
+            return Err(Error::KeyTooLong { size: name.len(), max });
+        }
+        match self.find(name)? {
+            Some(at) => self.expect_kind(at, fresh.kind()),
+            None => {
+                // Into the catalog at once, so that it is listed and a failure shows now.
+                let bytes = fresh.encode();
+                self.put_in_catalog(name, &bytes)?;
+                Ok(self.trees.add(name, fresh, false))
+            }
+        }
+    }
+
+    /// Opens an existing structure of this kind for writing.
+    pub(crate) fn open_existing(&mut self, name: &[u8], kind: Kind) -> Result<usize> {
+        match self.find(name)? {
+            Some(at) => self.expect_kind(at, kind),
+            None => Err(not_found(name)),
+        }
+    }
+
+    fn expect_kind(&self, at: usize, kind: Kind) -> Result<usize> {
+        let tree = &self.trees.open[at];
+        if tree.state.kind() == kind { Ok(at) } else { Err(wrong_kind(&tree.name, tree.state.kind(), kind)) }
+    }
+
+    /// Hands out the state of an opened structure until [`Self::return_state`].
+    pub(crate) fn lend_state(&mut self, at: usize) -> (State, InsertHint) {
+        let tree = &mut self.trees.open[at];
+        tree.lent = true;
+        (tree.state.clone(), tree.hint.clone())
+    }
+
+    /// Takes a state back, changed or not.
+    pub(crate) fn return_state(&mut self, at: usize, state: State, hint: InsertHint, changed: bool) {
+        // After going back to a savepoint the structure may not be open any more; a handle cannot outlive that, since it borrows the
+        // transaction.
+        if let Some(tree) = self.trees.open.get_mut(at) {
+            tree.state = state;
+            tree.hint = hint;
+            tree.dirty |= changed;
+            tree.lent = false;
+        }
+    }
+
+    fn put_in_catalog(&mut self, name: &[u8], bytes: &[u8]) -> Result<()> {
+        let mut catalog = self.root.catalog;
+        let put = btree::TreeMut::new(self, &mut catalog, &mut InsertHint::default()).put(name, bytes);
+        self.root.catalog = catalog;
+        put.map(|_| ()).map_err(|e| self.break_with(e))
+    }
+
+    /// Writes the changed states into the catalog and the root state into its page.
+    pub(super) fn write_catalog(&mut self) -> Result<()> {
+        for at in 0..self.trees.open.len() {
+            let tree = &self.trees.open[at];
+            if tree.lent {
+                let name = lossy(&tree.name);
+                return Err(Error::Invalid(format!(
+                    "a handle of tree {name:?} was forgotten with its changes"
+                )));
+            }
+            if tree.dirty {
+                let (name, bytes) = (tree.name.clone(), tree.state.encode());
+                self.put_in_catalog(&name, &bytes)?;
+                self.trees.open[at].dirty = false;
+            }
+        }
+        if self.root != self.writer.root {
+            let root = self.root;
+            root.write(&mut crate::pages::PagesMut::page_mut(self, ROOT_PAGE)?);
+        }
+        Ok(())
+    }
+
+    /// The names of all trees and tables with their kinds, sorted by name, as this transaction sees them.
+    pub fn trees(&self) -> Result<Vec<(Vec<u8>, Kind)>> {
+        Ok(entries(self, &self.root.catalog)?.into_iter().map(|(name, state)| (name, state.kind())).collect())
+    }
+
+    /// Removes a tree or table of any kind with all that it holds and gives its pages back; false when there is none of this name.
+    /// Takes time in proportion to its pages.
+    pub fn drop_tree(&mut self, name: &[u8]) -> Result<bool> {
+        let Some(at) = self.find(name)? else { return Ok(false) };
+        let mut state = self.trees.open[at].state.clone();
+        let cleared = match &mut state {
+            State::Tree(state) => btree::TreeMut::new(self, state, &mut InsertHint::default()).clear(),
+        };
+        cleared.map_err(|e| self.break_with(e))?;
+        let mut catalog = self.root.catalog;
+        let deleted = btree::TreeMut::new(self, &mut catalog, &mut InsertHint::default()).delete(name);
+        self.root.catalog = catalog;
+        deleted.map_err(|e| self.break_with(e))?;
+        self.trees.open.remove(at);
+        Ok(true)
+    }
+
+    /// Gives a tree or table another name.
+    ///
+    /// Errors: [`Error::TreeNotFound`], [`Error::TreeExists`], and those of a key for the new name.
+    pub fn rename_tree(&mut self, from: &[u8], to: &[u8]) -> Result<()> {
+        let at = self.find(from)?.ok_or_else(|| not_found(from))?;
+        if from == to {
+            return Ok(());
+        }
+        if to.is_empty() {
+            return Err(Error::KeyEmpty);
+        }
+        if to.len() > NAME_SIZE_MAX {
+            return Err(Error::KeyTooLong { size: to.len(), max: NAME_SIZE_MAX });
+        }
+        if self.find(to)?.is_some() {
+            return Err(Error::TreeExists { name: lossy(to) });
+        }
+        let bytes = self.trees.open[at].state.encode();
+        self.put_in_catalog(to, &bytes)?;
+        let mut catalog = self.root.catalog;
+        let deleted = btree::TreeMut::new(self, &mut catalog, &mut InsertHint::default()).delete(from);
+        self.root.catalog = catalog;
+        deleted.map_err(|e| self.break_with(e))?;
+        self.trees.open[at].name = to.into();
+        Ok(())
+    }
+}
+
+/// The longest name of a tree or table, in bytes.
+pub const NAME_SIZE_MAX: usize = 512;
