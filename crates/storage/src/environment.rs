@@ -140,7 +140,7 @@ impl Environment {
             Ok(lock) => lock,
             Err(pid) => return Err(Error::Locked { path, pid }),
         };
-        let (header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
+        let (mut header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
             let header = HeaderFiles::read(&*disk)?;
             (header, if options.read_only { None } else { Some(HeaderFiles::open(&disk, OpenMode::Create)?) })
         } else {
@@ -157,6 +157,9 @@ impl Environment {
         );
         let (table, readers) = (PageTable::new(), Readers::new());
         let recovered = recovery::recover(&*disk, &header, &data, &table, &journal, options.read_only)?;
+        if let Some(headers) = &headers {
+            recovered.settle(&*disk, headers, &mut header)?;
+        }
         let counters = Counters::default();
         counters.recovered_records.store(recovered.records, Ordering::Relaxed);
         counters.recovered_bytes.store(recovered.bytes, Ordering::Relaxed);

@@ -25,8 +25,8 @@ use crate::page::header;
 use crate::pages::Pages;
 use crate::snapshot::page_table::Link;
 
-/// Records written together are copied into one write of at most this many bytes.
-const JOINED_SIZE_MAX: usize = 1 << 20;
+/// Records written together are copied into one write of at most this many bytes (a longer one is written alone).
+pub(crate) const JOINED_SIZE_MAX: usize = 1 << 20;
 /// Commits that may wait for the disk; the next one waits itself.
 const QUEUE_MAX: usize = 256;
 /// Buffers kept for use again, and how large each may be.
@@ -123,9 +123,8 @@ impl WriteTransaction {
     /// the commit survives is known after the next opening; no more writes are taken until then.
     pub fn commit(mut self) -> Result<TransactionId> {
         let (inner, id) = (self.inner.clone(), self.id);
-        if !self.queue()? {
-            return Ok(TransactionId(id.0 - 1));
-        }
+        // Without changes of its own it still stands for those that it was built on.
+        let id = if self.queue()? { id } else { TransactionId(id.0 - 1) };
         drop(self); // frees the write lock
         CommitTicket { inner, id }.wait()
     }

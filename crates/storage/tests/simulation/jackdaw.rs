@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::{
-    CommitTicket, Environment as Storage, Error, Kind, Options, Order, ReadTransaction, Savepoint, WriteTransaction,
+    CommitTicket, Environment as Storage, Error, Kind, Options, Order, ReadTransaction, Savepoint,
+    WriteTransaction,
 };
 use jackdaw_testkit::{Model, Operation, Outcome, Random, Structure, StructureKind};
 
@@ -108,13 +109,20 @@ macro_rules! view {
                         Order::Descending => previous > key,
                     });
                     if !in_order {
-                        return Err(Error::Invalid(format!("{name}: key {} is out of order", key.escape_ascii())));
+                        return Err(Error::Invalid(format!(
+                            "{name}: key {} is out of order",
+                            key.escape_ascii()
+                        )));
                     }
                     previous = Some(key.to_vec());
                     entries.insert(key.to_vec(), Arc::new(value.to_vec()));
                 }
                 if tree.len() != entries.len() as u64 {
-                    return Err(Error::Invalid(format!("{name}: says {} keys, has {}", tree.len(), entries.len())));
+                    return Err(Error::Invalid(format!(
+                        "{name}: says {} keys, has {}",
+                        tree.len(),
+                        entries.len()
+                    )));
                 }
                 Ok(entries)
             }
@@ -168,12 +176,18 @@ macro_rules! view {
                     }
                     let mut there = cursor.seek_at_most(&key)?;
                     for expected in at_most.map(Some).chain([None]).take(4) {
-                        expect!(format!("seek_at_most {shown} and prev"), there.then(|| cursor.key()), expected);
+                        expect!(
+                            format!("seek_at_most {shown} and prev"),
+                            there.then(|| cursor.key()),
+                            expected
+                        );
                         there = there && cursor.prev()?;
                     }
                     let prefix = &key[..1 + random.below(key.len())];
                     let mut walk = tree.prefix(prefix, Order::Descending)?;
-                    for (expected, _) in expected.iter().rev().filter(|(key, _)| key.starts_with(prefix)).take(3) {
+                    for (expected, _) in
+                        expected.iter().rev().filter(|(key, _)| key.starts_with(prefix)).take(3)
+                    {
                         let found = walk.next()?.map(|(key, _)| key.to_vec());
                         expect!(format!("prefix {}", prefix.escape_ascii()), found.as_ref(), Some(expected));
                     }
@@ -187,7 +201,12 @@ macro_rules! view {
                 contents(self, backwards).map_err(failure)
             }
 
-            fn probe(&self, name: &str, expected: &Structure, random: &mut Random) -> Result<Option<String>, Failure> {
+            fn probe(
+                &self,
+                name: &str,
+                expected: &Structure,
+                random: &mut Random,
+            ) -> Result<Option<String>, Failure> {
                 match expected {
                     Structure::Tree(expected) => self.probe_tree(name, expected, random).map_err(failure),
                     _ => Ok(None),
@@ -217,9 +236,12 @@ fn contents(view: &impl View, backwards: bool) -> Result<Model, Error> {
 /// An answer that the model calls a refusal.
 fn refused(result: Result<Outcome, Error>) -> Result<Outcome, Error> {
     match result {
-        Err(Error::TreeNotFound { .. } | Error::TreeExists { .. } | Error::TreeKind { .. } | Error::DuplicateKey { .. }) => {
-            Ok(Outcome::Refused)
-        }
+        Err(
+            Error::TreeNotFound { .. }
+            | Error::TreeExists { .. }
+            | Error::TreeKind { .. }
+            | Error::DuplicateKey { .. },
+        ) => Ok(Outcome::Refused),
         other => other,
     }
 }
@@ -248,7 +270,9 @@ fn apply(transaction: &mut WriteTransaction, operation: &Operation) -> Result<Ou
         Operation::Put { name, key, value } => {
             transaction.tree_mut(name.as_bytes())?.put(key, value).map(Outcome::Was)
         }
-        Operation::Delete { name, key } => transaction.tree_mut(name.as_bytes())?.delete(key).map(Outcome::Was),
+        Operation::Delete { name, key } => {
+            transaction.tree_mut(name.as_bytes())?.delete(key).map(Outcome::Was)
+        }
         other => Err(Error::Invalid(format!("{other:?} is not simulated yet"))),
     }
 }
