@@ -105,7 +105,7 @@ impl CommitTicket {
     /// writes.
     pub fn wait(self) -> Result<TransactionId> {
         drive(&self.inner, self.id)?;
-        after_commit(&self.inner)?;
+        after_commit(&self.inner);
         Ok(self.id)
     }
 
@@ -375,14 +375,14 @@ fn publish(inner: &Inner, batch: Vec<Pending>, pad: &mut Scratchpad) {
     inner.flusher.committed();
 }
 
-/// What falls due after a commit, where there is no background for it.
-pub(crate) fn after_commit(inner: &Inner) -> Result<()> {
+/// What falls due after a commit, where there is no background for it. The commit is durable whatever becomes of this: a failed
+/// write has made the environment read-only, as the next call tells; a full disk lets the journal grow until a later flush succeeds.
+pub(crate) fn after_commit(inner: &Inner) {
     if crate::flush::is_due(inner) {
         if inner.options.background {
             inner.flusher.wake();
-        } else {
-            crate::flush::flush(inner)?;
+        } else if let Err(error) = crate::flush::flush(inner) {
+            tracing::warn!(path = %inner.disk.path().display(), %error, "flush failed");
         }
     }
-    Ok(())
 }

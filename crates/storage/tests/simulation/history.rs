@@ -112,7 +112,7 @@ pub fn run<E: Engine>(
         tally: Tally::default(),
         verbose,
     };
-    let lives = 2 + history.random.below(5);
+    let lives = 2 + history.random.below(8);
     for _ in 0..lives {
         history.live()?;
     }
@@ -316,7 +316,7 @@ impl<E: Engine> History<'_, E> {
     fn work(&mut self, environment: &E::Environment) -> Result<(), Stop> {
         let mut snapshots: Vec<(<E::Environment as Environment>::Read<'_>, Model)> = Vec::new();
         let mut tickets = Tickets::<E>::new();
-        let bits = 1 + self.random.below(6);
+        let bits = 2 + self.random.below(7);
         let steps = 1 + self.random.skewed(bits);
         for _ in 0..steps {
             match self.random.weighted(&[10, 3, 3, 2, 2, 1, 2]) {
@@ -393,7 +393,7 @@ impl<E: Engine> History<'_, E> {
         };
         let mut model = self.latest().clone();
         let mut savepoints = Vec::new();
-        let bits = 1 + self.random.below(7);
+        let bits = 2 + self.random.below(7);
         let operations = self.random.skewed(bits);
         for _ in 0..operations {
             if self.random.one_in(20) && savepoints.len() < 4 {
