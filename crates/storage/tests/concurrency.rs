@@ -11,7 +11,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use jackdaw_storage::{Environment, Options, ReadTransaction};
+use jackdaw_storage::{Environment, Error, Options, ReadTransaction};
 use jackdaw_testkit::{Random, Seeds, temporary_directory};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -110,13 +110,10 @@ fn churn(environment: &Environment, random: &mut Random, number: u64) {
     if random.one_in(8) {
         // Trees that come and go free many pages at once.
         let name = [b't', random.below(3) as u8];
-        match transaction.drop_tree(&name) {
-            Ok(()) => {}
-            Err(_) => {
-                let mut tree = support::tree_mut(&mut transaction, &name).unwrap();
-                for key in 0..200u32 {
-                    tree.put(&key.to_be_bytes(), &[random.next_u64() as u8; 300]).unwrap();
-                }
+        if !transaction.drop_tree(&name).unwrap() {
+            let mut tree = support::tree_mut(&mut transaction, &name).unwrap();
+            for key in 0..200u32 {
+                tree.put(&key.to_be_bytes(), &[random.next_u64() as u8; 300]).unwrap();
             }
         }
     }
@@ -202,11 +199,9 @@ fn many_threads_submit_and_each_sees_its_own() {
                 for number in 0..EACH {
                     let key = [thread.to_be_bytes(), number.to_be_bytes()].concat();
                     // Every tenth fails, and takes back what it did.
-                    let result = environment.submit(|transaction| -> Result<(), String> {
-                        let mut tree = support::tree_mut(transaction, b"submitted")
-                            .map_err(|error| error.to_string())?;
-                        tree.put(&key, b"value").map_err(|error| error.to_string())?;
-                        if number % 10 == 9 { Err("on purpose".to_owned()) } else { Ok(()) }
+                    let result = environment.submit(|transaction| -> Result<(), Error> {
+                        support::tree_mut(transaction, b"submitted")?.put(&key, b"value")?;
+                        if number % 10 == 9 { Err(Error::Invalid("on purpose".to_owned())) } else { Ok(()) }
                     });
                     assert_eq!(result.is_err(), number % 10 == 9);
                     let snapshot = environment.read().unwrap();

@@ -75,7 +75,7 @@ fn apply(transaction: &mut WriteTransaction, step: &Step) -> Result<()> {
             }
             Ok(())
         }
-        Step::DropTree(name) => transaction.drop_tree(name.as_bytes()),
+        Step::DropTree(name) => transaction.drop_tree(name.as_bytes()).map(|_| ()),
         Step::Flush => Ok(()),
     }
 }

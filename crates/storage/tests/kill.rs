@@ -9,6 +9,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -81,15 +83,15 @@ fn child() {
             scope.spawn(move || {
                 for number in count_of(environment, thread) + 1.. {
                     let work = |transaction: &mut jackdaw_storage::WriteTransaction| -> Result<(), Error> {
-                        let mut tree = transaction.create_tree_if_missing(TREE)?;
+                        let mut tree = transaction.create_tree(TREE)?;
                         for (key, value) in changes(seed, thread, number) {
                             match value {
-                                Some(value) => tree.put(&key, &value)?,
+                                Some(value) => drop(tree.put(&key, &value)?),
                                 None => drop(tree.delete(&key)?),
                             }
                         }
                         drop(tree);
-                        let mut counts = transaction.create_tree_if_missing(COUNTS)?;
+                        let mut counts = transaction.create_tree(COUNTS)?;
                         counts.put(&thread.to_be_bytes(), &number.to_le_bytes())?;
                         Ok(())
                     };
@@ -166,8 +168,7 @@ fn nothing_acknowledged_is_lost_by_sigkill() {
         let delay = Duration::from_micros(random.skewed(18) as u64);
         let acknowledged = life_and_death(&path, seed, delay);
         let environment = Environment::open(&path, options()).unwrap();
-        let problems = environment.check().unwrap().problems;
-        assert!(problems.is_empty(), "round {round}: check finds {problems:?}");
+        support::assert_checked(&environment, &format!("round {round}"));
         for thread in 0..THREADS {
             let (found, at) = (count_of(&environment, thread), thread as usize);
             let least = acknowledged[at].unwrap_or(counts[at]).max(counts[at]);
@@ -201,8 +202,8 @@ fn verify(environment: &Environment, models: &[BTreeMap<Vec<u8>, Vec<u8>>], roun
         Err(error) => panic!("round {round}: {error}"),
     };
     let mut found = 0;
-    for entry in tree.iter().unwrap() {
-        let (key, value) = entry.unwrap();
+    let mut walk = tree.iter().unwrap();
+    while let Some((key, value)) = walk.next().unwrap() {
         let thread = usize::from(key[0] - b'0');
         assert_eq!(
             models[thread].get(key).map(Vec::as_slice),

@@ -15,8 +15,8 @@ pub fn contents(snapshot: &ReadTransaction) -> Result<Contents> {
     let mut contents = Contents::new();
     for (name, _kind) in snapshot.trees()? {
         let mut entries = BTreeMap::new();
-        for entry in snapshot.tree(&name)?.iter() {
-            let (key, value) = entry?;
+        let mut walk = snapshot.tree(&name)?.iter()?;
+        while let Some((key, value)) = walk.next()? {
             entries.insert(key.to_vec(), value.to_vec());
         }
         contents.insert(name, entries);
@@ -26,11 +26,10 @@ pub fn contents(snapshot: &ReadTransaction) -> Result<Contents> {
 
 /// The tree, made when it is missing.
 pub fn tree_mut<'t>(transaction: &'t mut WriteTransaction, name: &[u8]) -> Result<TreeMut<'t>> {
-    transaction.tree_or_create(name)
+    transaction.create_tree(name)
 }
 
 /// `check` finds nothing.
 pub fn assert_checked(environment: &Environment, place: &str) {
-    let report = environment.check().unwrap_or_else(|error| panic!("{place}: check: {error}"));
-    assert!(report.problems.is_empty(), "{place}: check finds {:?}", report.problems);
+    contents(&environment.read().unwrap()).unwrap_or_else(|error| panic!("{place}: {error}"));
 }
