@@ -19,7 +19,7 @@ use crate::journal::files::{DIRECTORY, JournalFile, JournalFiles, name, number_o
 use crate::journal::record::{HEADER_SIZE, RecordHeader};
 use crate::page;
 use crate::page::header::{self, PageKind};
-use crate::root::RootState;
+use crate::root::{self, RootState};
 use crate::snapshot::page_table::{Content, PAGES_MAX, PageTable};
 use crate::transaction::commit::JOINED_SIZE_MAX;
 
@@ -348,11 +348,21 @@ impl Replay<'_> {
         let root = if self.last.0 == 0 {
             RootState::empty()
         } else {
-            match self.table.newest(ROOT_PAGE) {
+            let page = match self.table.newest(ROOT_PAGE) {
                 // SAFETY: as above.
-                Some(version) => RootState::read(unsafe { version.page() })?,
-                None => RootState::read(self.data.page(ROOT_PAGE)?)?,
+                Some(version) => unsafe { version.page() },
+                None => self.data.page(ROOT_PAGE)?,
+            };
+            let (found, expected) = (root::environment(page), self.header.environment);
+            if found != expected {
+                return Err(Error::Foreign {
+                    path: self.data.path().clone(),
+                    reason: format!(
+                        "it is of environment {found:016x}, the headers are of {expected:016x}; restore the right one"
+                    ),
+                });
             }
+            RootState::read(page)?
         };
         if root.page_count > PAGES_MAX {
             return Err(Error::damaged(ROOT_PAGE, format!("its page count is {}", root.page_count)));

@@ -179,7 +179,9 @@ fn run(disk: &SimulatedDisk, number: u64, fault: Fault) -> Known {
             call.call,
             call.name
         );
-        if fault == Fault::Enospc && !call.call.is_sync() {
+        // Space is taken before a record is written, so a journal write that finds none is no ordinary full disk: what was queued behind
+        // it is built on a commit that did not happen.
+        if fault == Fault::Enospc && !call.call.is_sync() && call.call != Call::WriteDurable {
             assert!(!failed, "a full disk at {number} ({:?} of {}) is not fatal", call.call, call.name);
         }
     }

@@ -165,7 +165,8 @@ fn nothing_acknowledged_is_lost_by_sigkill() {
     let commits = AtomicU64::new(0);
     for round in 0..rounds {
         // Some die while they recover, most at work.
-        let delay = Duration::from_micros(random.skewed(18) as u64);
+        let longest_us = if random.one_in(5) { 5_000 } else { 80_000 };
+        let delay = Duration::from_micros(random.below(longest_us) as u64);
         let acknowledged = life_and_death(&path, seed, delay);
         let environment = Environment::open(&path, options()).unwrap();
         support::assert_checked(&environment, &format!("round {round}"));
