@@ -32,8 +32,8 @@ impl Engine for Fjall {
         Ok(write.commit()?)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(Snapshot(self.db.snapshot(), &self.keyspace)))
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
+        f(&mut Snapshot(self.db.snapshot(), &self.keyspace))
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {

@@ -53,8 +53,8 @@ impl Engine for Lmdb {
         Ok(transaction.commit()?)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(Snapshot(self.env.read_txn()?, self.db)))
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
+        f(&mut Snapshot(self.env.read_txn()?, self.db))
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {

@@ -9,9 +9,10 @@ mod sqlite;
 
 use std::process::ExitCode;
 
-use jackdaw_bench::{engine::Entry, memory};
+use jackdaw_bench::{engine::Entry, jackdaw, memory};
 
 const ENGINES: &[Entry] = &[
+    jackdaw::ENTRY,
     lmdb::ENTRY,
     lmdb::ENTRY_TUNED,
     redb::ENTRY,

@@ -31,8 +31,8 @@ impl Engine for Redb {
         Ok(transaction.commit()?)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(Snapshot(self.0.begin_read()?.open_table(TABLE)?)))
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
+        f(&mut Snapshot(self.0.begin_read()?.open_table(TABLE)?))
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {

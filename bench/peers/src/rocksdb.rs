@@ -39,8 +39,8 @@ impl Engine for RocksDb {
         Ok(self.0.write_opt(write, &options)?)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(Snapshot(self.0.snapshot(), &self.0)))
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
+        f(&mut Snapshot(self.0.snapshot(), &self.0))
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {

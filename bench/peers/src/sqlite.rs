@@ -47,10 +47,10 @@ impl Engine for Sqlite {
         Ok(transaction.commit()?)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
         let connection = connect(&self.path)?;
         connection.execute_batch("BEGIN")?;
-        Ok(Box::new(Snapshot(connection)))
+        f(&mut Snapshot(connection))
     }
 
     /// On one open connection. A transaction gets its snapshot with its first read, so that is a part of it.

@@ -63,7 +63,7 @@ pub fn run(task: &Task, engines: &[Entry]) -> Result<()> {
 
     let work = Work { engine: &*engine, shape, threads: workload.threads, scale: task.scale };
     if workload.kind == Kind::Get {
-        engine.reader()?.scan(&mut |_, _| {})?; // Reads of data in memory are measured, not the disk.
+        engine.read(&mut |reader| reader.scan(&mut |_, _| {}))?; // Reads of data in memory are measured, not the disk.
     }
     let cpu = Cpu::start()?;
     let mut measured = match (task.step, workload.kind) {
@@ -145,18 +145,19 @@ impl Work<'_> {
     fn measure_get(&self) -> Result<Measurement> {
         let (shape, reads) = (&self.shape, self.scale.reads);
         let (seconds, _) = parallel(self.threads, |thread| {
-            let mut reader = self.engine.reader()?;
-            for i in 0..reads {
-                let item = mix(i ^ (thread as u64) << 40 ^ 0x7777) % shape.items();
-                let expected = shape.value(item);
-                let mut right = false;
-                let key = &shape.key(item)[..shape.key_size];
-                let found = reader.get(key, &mut |value| {
-                    right = value.len() == expected.len() && value[0] == expected[0];
-                })?;
-                ensure!(found && right, "item {item} is missing or wrong");
-            }
-            Ok(())
+            self.engine.read(&mut |reader| {
+                for i in 0..reads {
+                    let item = mix(i ^ (thread as u64) << 40 ^ 0x7777) % shape.items();
+                    let expected = shape.value(item);
+                    let mut right = false;
+                    let key = &shape.key(item)[..shape.key_size];
+                    let found = reader.get(key, &mut |value| {
+                        right = value.len() == expected.len() && value[0] == expected[0];
+                    })?;
+                    ensure!(found && right, "item {item} is missing or wrong");
+                }
+                Ok(())
+            })
         })?;
         Ok(per_second(reads * self.threads as u64, seconds))
     }
@@ -164,9 +165,11 @@ impl Work<'_> {
     fn measure_scan(&self) -> Result<Measurement> {
         let (seconds, counts) = parallel(self.threads, |_| {
             let (mut count, mut bits) = (0u64, 0u8);
-            self.engine.reader()?.scan(&mut |key, value| {
-                count += 1;
-                bits ^= key[0] ^ value[0];
+            self.engine.read(&mut |reader| {
+                reader.scan(&mut |key, value| {
+                    count += 1;
+                    bits ^= key[0] ^ value[0];
+                })
             })?;
             std::hint::black_box(bits);
             Ok(count)
@@ -216,14 +219,16 @@ impl Work<'_> {
 
     /// How many items of the acknowledged transactions are not there as they were written.
     fn count_lost(&self, acknowledged: u64) -> Result<u64> {
-        let mut reader = self.engine.reader()?;
         let mut lost = 0;
-        for i in 0..acknowledged * self.shape.items_per_transaction {
-            let mut right = false;
-            let key = self.shape.key(i);
-            reader.get(&key[..self.shape.key_size], &mut |value| right = value == self.shape.value(i))?;
-            lost += u64::from(!right);
-        }
+        self.engine.read(&mut |reader| {
+            for i in 0..acknowledged * self.shape.items_per_transaction {
+                let mut right = false;
+                let key = self.shape.key(i);
+                reader.get(&key[..self.shape.key_size], &mut |value| right = value == self.shape.value(i))?;
+                lost += u64::from(!right);
+            }
+            Ok(())
+        })?;
         Ok(lost)
     }
 }

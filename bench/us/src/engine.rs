@@ -44,8 +44,8 @@ pub trait Engine: Send + Sync {
         self.write(batch)
     }
 
-    /// A reader on a snapshot taken now; one per thread.
-    fn reader(&self) -> Result<Box<dyn Reader + '_>>;
+    /// Calls `f` with a reader on a snapshot taken now; each thread that reads has its own.
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()>;
 
     /// Opens and ends a read transaction `count` times, one after the other, as a server does per request.
     fn open_readers(&self, count: u64) -> Result<()>;

@@ -7,6 +7,7 @@
 
 pub mod child;
 pub mod engine;
+pub mod jackdaw;
 
 pub mod measure;
 pub mod memory;

@@ -4,8 +4,8 @@
 
 use std::process::ExitCode;
 
-use jackdaw_bench::memory;
+use jackdaw_bench::{jackdaw, memory};
 
 fn main() -> ExitCode {
-    jackdaw_bench::run(&[memory::ENTRY])
+    jackdaw_bench::run(&[jackdaw::ENTRY, memory::ENTRY])
 }

@@ -22,7 +22,7 @@ fn open(_: &Path, _: Purpose) -> Result<Box<dyn Engine>> {
 }
 
 impl Memory {
-    fn read(&self) -> RwLockReadGuard<'_, Map> {
+    fn items(&self) -> RwLockReadGuard<'_, Map> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -36,13 +36,13 @@ impl Engine for Memory {
         Ok(())
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(self.read()))
+    fn read(&self, f: &mut dyn FnMut(&mut dyn Reader) -> Result<()>) -> Result<()> {
+        f(&mut self.items())
     }
 
     fn open_readers(&self, count: u64) -> Result<()> {
         for _ in 0..count {
-            drop(std::hint::black_box(self.read()));
+            drop(std::hint::black_box(self.items()));
         }
         Ok(())
     }

@@ -213,6 +213,12 @@ impl DataFile {
         Ok(())
     }
 
+    /// Verifies the page (or whole run) as it is now, also when it was before.
+    pub(crate) fn verify_again(&self, number: PageNumber) -> Result<()> {
+        let page = self.raw_page(number)?;
+        self.verify(number, page)
+    }
+
     fn is_verified(&self, number: PageNumber) -> bool {
         let at = number.0 as usize;
         let block = self.verified[at / BLOCK_PAGES].load(Ordering::Acquire);

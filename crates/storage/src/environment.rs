@@ -11,7 +11,7 @@ use crate::data_file::DataFile;
 use crate::disk::{Disk, OpenMode, RealDisk};
 use crate::error::{Error, Result};
 use crate::flush::Flusher;
-use crate::format::{PageNumber, TransactionId};
+use crate::format::TransactionId;
 use crate::header_file::{Header, HeaderFiles};
 use crate::journal::files::JournalFiles;
 use crate::merger::Merger;
@@ -48,7 +48,7 @@ use crate::transaction::write::{WriteTransaction, Writer};
 pub struct Environment {
     pub(crate) inner: Arc<Inner>,
     /// Counts the clones: the background threads hold `inner` too, and must go with the last handle.
-    handle: Arc<Handle>,
+    _handle: Arc<Handle>,
 }
 
 /// Stops the background when the last handle goes.
@@ -193,7 +193,7 @@ impl Environment {
                 "recovered from the journal"
             );
         }
-        let env = Environment { handle: Arc::new(Handle(inner.clone())), inner };
+        let env = Environment { _handle: Arc::new(Handle(inner.clone())), inner };
         if env.inner.options.background && !env.inner.options.read_only {
             crate::flush::start_background(&env.inner)?;
         }
@@ -335,7 +335,7 @@ fn create(disk: &Arc<dyn Disk>) -> Result<(Header, HeaderFiles)> {
 }
 
 /// A random number that tells environments apart.
-fn random_identity() -> u64 {
+pub(crate) fn random_identity() -> u64 {
     let mut bytes = [0; 8];
     if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) == Ok(8) {
         return u64::from_le_bytes(bytes).max(1);
@@ -384,10 +384,6 @@ impl Inner {
         self.failure.get()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
     fn close(&self) -> Result<()> {
         if self.options.read_only {
             self.closed.store(true, Ordering::Release);
@@ -418,14 +414,6 @@ impl Inner {
     pub(crate) fn oldest_pinned(&self) -> TransactionId {
         let visible = TransactionId(self.visible.load(Ordering::Acquire));
         self.readers.oldest().0.map_or(visible, |oldest| oldest.min(visible))
-    }
-
-    /// Whether a page number can exist at all.
-    pub(crate) fn check_number(number: PageNumber) -> Result<()> {
-        if number.0 < crate::snapshot::page_table::PAGES_MAX {
-            return Ok(());
-        }
-        Err(Error::damaged(number, "no environment has so many pages"))
     }
 }
 

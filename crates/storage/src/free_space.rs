@@ -58,17 +58,6 @@ impl FreeHints {
     }
 }
 
-/// Checks the structure of a bitmap page: the count is the number of bits.
-pub(crate) fn validate_bitmap(page: &Page) -> Result<(), String> {
-    let bits: u32 = page[PAGE_HEADER_SIZE..].iter().map(|b| b.count_ones()).sum();
-    let count = read_u16(page, COUNT_AT);
-    if bits == u32::from(count) {
-        Ok(())
-    } else {
-        Err(format!("it counts {count} free pages and marks {bits}"))
-    }
-}
-
 fn expect_kind(page: &Page, number: PageNumber, expected: PageKind) -> Result<()> {
     if kind(page) == Some(expected) {
         return Ok(());
@@ -380,7 +369,7 @@ mod tests {
         assert_eq!(free_of(&p, count), [BITMAP_PAGES + 1..BITMAP_PAGES + 3]);
         for page in &p.0[1..] {
             if kind(&page[..]) == Some(PageKind::FreeBitmap) {
-                validate_bitmap(page).unwrap();
+                crate::page::bitmap::validate(page).unwrap();
             }
         }
         give_back(&mut p, &mut h, PageNumber(BITMAP_PAGES + 1), 1).unwrap_err();

@@ -3,7 +3,10 @@
 //! An [`Environment`](environment) is one directory. One write transaction at a time changes it; any number of readers see
 //! snapshots, and neither ever waits for the other. A commit returns when it is durable.
 
+mod backup;
 mod btree;
+mod check;
+mod compact;
 mod data_file;
 pub mod disk;
 mod environment;
@@ -24,14 +27,18 @@ mod pages_in_memory;
 mod recovery;
 mod root;
 mod snapshot;
+mod stats;
 mod transaction;
 mod tree;
 mod visit;
 
+pub use backup::restore;
+pub use check::{CheckReport, PageDump, Problem, TreeReport};
 pub use environment::Environment;
 pub use error::{Error, Result};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
 pub use options::Options;
+pub use stats::Stats;
 pub use transaction::catalog::Kind;
 pub use transaction::commit::CommitTicket;
 pub use transaction::read::ReadTransaction;

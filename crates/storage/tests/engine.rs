@@ -285,3 +285,102 @@ fn bad_input_is_refused_and_changes_nothing() {
         Err(Error::NotFound { .. })
     ));
 }
+
+/// Puts, replaces and deletes values of many sizes in two trees, with flushes in between.
+fn fill(env: &Environment) {
+    for round in 0..6_u64 {
+        let mut tx = env.write().unwrap();
+        for name in [&b"a"[..], b"b"] {
+            let mut tree = tx.create_tree(name).unwrap();
+            for i in 0..400 {
+                let n = (round * 400 + i) * 7919 % 1000;
+                let size = *[10, 700, 5000, 9000, 70_000, 300_000].get((n % 41) as usize).unwrap_or(&100);
+                if n % 5 == round % 5 {
+                    tree.delete(&key(n)).unwrap();
+                } else {
+                    tree.put(&key(n), &value(n, size)).unwrap();
+                }
+            }
+        }
+        tx.commit().unwrap();
+        if round % 2 == 1 {
+            env.flush().unwrap();
+        }
+    }
+}
+
+fn contents(env: &Environment) -> Vec<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+    let snapshot = env.read().unwrap();
+    let mut all = Vec::new();
+    for (name, _) in snapshot.trees().unwrap() {
+        let mut entries = snapshot.tree(&name).unwrap().iter().unwrap();
+        while let Some((key, value)) = entries.next().unwrap() {
+            all.push((name.clone(), key.to_vec(), value.to_vec()));
+        }
+    }
+    all
+}
+
+#[test]
+fn check_is_clean_and_copies_are_equal() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Environment::open(dir.path().join("original"), small()).unwrap();
+    fill(&env);
+    let report = env.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+    assert_eq!(report.trees.len(), 2);
+    let expected = contents(&env);
+
+    env.backup(dir.path().join("backup")).unwrap();
+    let mut stream = Vec::new();
+    env.backup_to(&mut stream).unwrap();
+    jackdaw_storage::restore(&mut &stream[..], dir.path().join("restored")).unwrap();
+    env.compact(dir.path().join("compact")).unwrap();
+    // Changes after the backup are not in it.
+    let mut tx = env.write().unwrap();
+    tx.drop_tree(b"a").unwrap();
+    tx.commit().unwrap();
+    assert!(env.check().unwrap().is_clean());
+    for name in ["backup", "restored", "compact"] {
+        let copy = Environment::open(dir.path().join(name), small()).unwrap();
+        assert!(contents(&copy) == expected, "{name}");
+        let report = copy.check().unwrap();
+        assert!(report.is_clean(), "{name}: {:#?}", report.problems);
+        fill(&copy);
+        assert!(copy.check().unwrap().is_clean());
+    }
+    assert!(matches!(env.backup(dir.path().join("backup")), Err(Error::Invalid(_))));
+    for at in (0..stream.len()).step_by(stream.len() / 50) {
+        let mut bad = stream.clone();
+        bad[at] ^= 0x40;
+        let target = dir.path().join(format!("bad{at}"));
+        assert!(jackdaw_storage::restore(&mut &bad[..], &target).is_err(), "a flipped bit at {at}");
+        assert!(Environment::open(&target, small().create(false)).is_err());
+        assert!(jackdaw_storage::restore(&mut &stream[..at], dir.path().join(format!("cut{at}"))).is_err());
+    }
+}
+
+#[test]
+fn check_finds_damage_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Environment::open(dir.path(), small()).unwrap();
+    fill(&env);
+    env.close().unwrap();
+    let path = dir.path().join("data");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let env = Environment::open(dir.path(), small()).unwrap();
+    let snapshot = env.read().unwrap();
+    let leaf = (1..bytes.len() as u64 / 8192)
+        .find(|&n| snapshot.dump_page(jackdaw_storage::PageNumber(n)).unwrap().kind == "leaf")
+        .unwrap() as usize;
+    drop(snapshot);
+    env.close().unwrap();
+    bytes[leaf * 8192 + 5000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let env = Environment::open(dir.path(), small()).unwrap();
+    let report = env.check().unwrap();
+    assert!(
+        report.problems.iter().any(|p| p.page.0 == leaf as u64 && p.text.contains("checksum")),
+        "{report:#?}"
+    );
+}

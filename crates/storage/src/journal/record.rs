@@ -203,6 +203,11 @@ pub(crate) fn seal(out: &mut AlignedBuffer, identity: &Identity, uncompressed: O
 mod tests {
     use super::*;
 
+    /// Bytes that no compressor makes shorter.
+    fn noise(size: u64) -> Vec<u8> {
+        (0..size).map(|i| xxhash_rust::xxh3::xxh3_64(&i.to_le_bytes()) as u8).collect()
+    }
+
     fn record(body: &[u8], compression: &mut Compression) -> AlignedBuffer {
         let (mut out, mut spare) = (AlignedBuffer::default(), AlignedBuffer::default());
         begin(&mut out);
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn compressible_and_incompressible_bodies_come_back() {
-        let plain: Vec<u8> = (0..20_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let plain = noise(20_000);
         for (body, compressed) in
             [(vec![1; 20_000], true), (plain, false), (vec![2; 10], false), (vec![], false)]
         {
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn attempts_at_the_incompressible_become_rare() {
-        let body: Vec<u8> = (0..5000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let body = noise(5000);
         let mut compression = Compression::default();
         let mut attempts = 0;
         for _ in 0..1000 {

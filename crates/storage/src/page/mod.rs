@@ -1,6 +1,7 @@
 //! Pages: 8 KiB units of the data file and of scratch memory. Each kind of page has a file of its own, with its byte
 //! layout, its reader and its writer side by side, and a `validate` that is called once when a page enters from disk.
 
+pub(crate) mod bitmap;
 pub(crate) mod branch;
 pub(crate) mod fixed;
 pub(crate) mod head;
@@ -26,7 +27,8 @@ pub(crate) fn validate(number: PageNumber, page: &Page) -> Result<()> {
         Some(PageKind::Section) => section::validate(page).err(),
         Some(PageKind::FixedBranch) => fixed::validate_branch(page).err(),
         Some(PageKind::FixedLeaf) => fixed::validate_leaf(page).err(),
-        Some(_) => None,
+        Some(PageKind::FreeBitmap) => bitmap::validate(page).err(),
+        Some(PageKind::FreeDirectory | PageKind::Overflow) => None,
         None => Some(format!("its kind byte is {}, which no page has", page[header::KIND_AT])),
     };
     match reason {
