@@ -172,7 +172,12 @@ impl HeaderFiles {
     pub(crate) fn write(&self, header: &Header) -> Result<()> {
         let turn = (header.generation % 2) as usize;
         let path = || self.disk.path().join(NAMES[turn]);
-        self.files[turn].write_at(0, &header.encode()).map_err(|e| Error::io("write", path(), e))?;
+        self.files[turn].write_at(0, &header.encode()).map_err(|e| match e.kind() {
+            std::io::ErrorKind::StorageFull => {
+                Error::DiskFull { what: path().display().to_string(), bytes: SIZE as u64, source: e }
+            }
+            _ => Error::io("write", path(), e),
+        })?;
         self.files[turn].sync().map_err(|e| Error::io("sync", path(), e))
     }
 }

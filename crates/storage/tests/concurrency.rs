@@ -89,12 +89,12 @@ fn churn(environment: &Environment, random: &mut Random, number: u64) {
             continue;
         }
         let mut accounts = support::tree_mut(&mut transaction, b"accounts").unwrap();
-        let mut balance =
+        let balance =
             |key: &[u8]| u64::from_le_bytes(accounts.get(key).unwrap().unwrap()[..8].try_into().unwrap());
         let (a, b) = (balance(&from), balance(&to));
         let amount = random.below(a as usize + 1) as u64;
         // Sizes change, so that values move between leaf, section and run; one in a hundred passes by the journal.
-        let mut size = |random: &mut Random| if random.one_in(100) { 300 << 10 } else { random.skewed(14) };
+        let size = |random: &mut Random| if random.one_in(100) { 300 << 10 } else { random.skewed(14) };
         let (one, two) = (size(random), size(random));
         accounts.put(&from, &balance_value(a - amount, one)).unwrap();
         accounts.put(&to, &balance_value(b + amount, two)).unwrap();
@@ -117,7 +117,11 @@ fn churn(environment: &Environment, random: &mut Random, number: u64) {
             }
         }
     }
-    if random.one_in(10) { transaction.rollback() } else { drop(transaction.commit().unwrap()) }
+    if random.one_in(10) {
+        transaction.rollback();
+    } else {
+        transaction.commit().unwrap();
+    }
 }
 
 #[test]
@@ -137,7 +141,7 @@ fn snapshots_never_change() {
             let (environment, readers_left, committed) = (&environment, &readers_left, &committed);
             scope.spawn(move || {
                 // Also counts down when an assertion fails, so that the writer ends.
-                let _gone = scopeguard(|| drop(readers_left.fetch_sub(1, Ordering::AcqRel)));
+                let _gone = scopeguard(|| _ = readers_left.fetch_sub(1, Ordering::AcqRel));
                 let mut random = Random::new(seed ^ (reader + 1) << 32);
                 let mut pinned: Vec<(ReadTransaction, u64)> = Vec::new();
                 for _ in 0..ROUNDS {

@@ -25,10 +25,13 @@ fn options() -> Options {
         .journal_size_before_flush(256 << 10)
 }
 
+/// Tree, key, and value; no value deletes the key.
+type Change = (&'static str, Vec<u8>, Option<Vec<u8>>);
+
 /// One step of the sequence.
 enum Step {
-    /// A transaction of these changes: tree, key, value.
-    Commit(Vec<(&'static str, Vec<u8>, Option<Vec<u8>>)>),
+    /// A transaction of these changes.
+    Commit(Vec<Change>),
     DropTree(&'static str),
     Flush,
 }
@@ -194,11 +197,10 @@ fn run(disk: &SimulatedDisk, number: u64, fault: Fault) -> Known {
 
 /// The error says what happened.
 fn tell(error: &Error, fault: Fault) {
-    let expected = match (error, fault) {
-        (Error::DiskFull { .. }, Fault::Enospc) => true,
-        (Error::Io { .. } | Error::Failed { .. }, _) => true,
-        _ => false,
-    };
+    let expected = matches!(
+        (error, fault),
+        (Error::DiskFull { .. }, Fault::Enospc) | (Error::Io { .. } | Error::Failed { .. }, _)
+    );
     assert!(expected, "{fault:?} became {error:?}");
     assert!(!error.to_string().is_empty());
 }

@@ -80,7 +80,10 @@ fn sample(seed: u64, transactions: usize, flush_at: usize, close: bool) -> Sampl
 fn exercise(sample: &Sample, disk: &SimulatedDisk) -> Result<Contents, Error> {
     let environment = sample.open(disk)?;
     let found = contents(&environment.read()?);
+    // Whatever reading says, the walk over everything ends, and finds what reading found.
+    let report = environment.check()?;
     if found.is_err() {
+        assert!(!report.is_clean(), "reading fails ({:?}), and check finds nothing", found.err());
         return found;
     }
     let mut transaction = environment.write()?;

@@ -3,8 +3,9 @@
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_testkit::{Model, Operation, Outcome, Random, Structure};
 
-/// Why a call failed.
+/// Why a call failed, in words for the report.
 #[derive(Clone, Debug)]
+#[allow(dead_code, reason = "shown when a history goes wrong")]
 pub enum Failure {
     /// The disk is full; nothing was changed, and the environment goes on.
     Full(String),

@@ -501,7 +501,7 @@ impl<E: Engine> History<'_, E> {
 
     /// The first `count` pending commits are durable.
     fn acknowledge(&mut self, count: usize) {
-        if let Some(last) = self.pending.drain(..count).last() {
+        if let Some(last) = self.pending.drain(..count).next_back() {
             self.acknowledged = last;
         }
     }

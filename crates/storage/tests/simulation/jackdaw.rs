@@ -71,7 +71,8 @@ impl Environment for Storage {
     }
 
     fn check(&self) -> Result<Vec<String>, Failure> {
-        Ok(Vec::new())
+        let report = Storage::check(self).map_err(failure)?;
+        Ok(report.problems.iter().map(|problem| format!("{problem:?}")).collect())
     }
 
     fn close(self) -> Result<(), Failure> {

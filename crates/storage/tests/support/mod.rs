@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use jackdaw_storage::{Environment, ReadTransaction, Result, TreeMut, WriteTransaction};
 
 /// All trees of an environment: names to keys to values.
-pub type Contents = BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>;
+pub(crate) type Contents = BTreeMap<Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// Reads all trees through cursors.
-pub fn contents(snapshot: &ReadTransaction) -> Result<Contents> {
+pub(crate) fn contents(snapshot: &ReadTransaction) -> Result<Contents> {
     let mut contents = Contents::new();
     for (name, _kind) in snapshot.trees()? {
         let mut entries = BTreeMap::new();
@@ -25,11 +25,12 @@ pub fn contents(snapshot: &ReadTransaction) -> Result<Contents> {
 }
 
 /// The tree, made when it is missing.
-pub fn tree_mut<'t>(transaction: &'t mut WriteTransaction, name: &[u8]) -> Result<TreeMut<'t>> {
+pub(crate) fn tree_mut<'t>(transaction: &'t mut WriteTransaction, name: &[u8]) -> Result<TreeMut<'t>> {
     transaction.create_tree(name)
 }
 
 /// `check` finds nothing.
-pub fn assert_checked(environment: &Environment, place: &str) {
-    contents(&environment.read().unwrap()).unwrap_or_else(|error| panic!("{place}: {error}"));
+pub(crate) fn assert_checked(environment: &Environment, place: &str) {
+    let report = environment.check().unwrap_or_else(|error| panic!("{place}: check: {error}"));
+    assert!(report.is_clean(), "{place}: check finds {:?}", report.problems);
 }
