@@ -47,10 +47,12 @@ pub(crate) struct Cursor<'p, P> {
     /// The key from which the cursor goes to another leaf: the other side of `key`.
     from: Vec<u8>,
     value: LeafValue<'p>,
+    /// Whether the cursor has gone from leaf to leaf since it was last put somewhere: it is on a walk.
+    walks: bool,
 }
 
 impl<'p, P: Pages> Cursor<'p, P> {
-    pub(super) fn new(pages: &'p P, state: &TreeState) -> Cursor<'p, P> {
+    pub(crate) fn new(pages: &'p P, state: &TreeState) -> Cursor<'p, P> {
         Cursor {
             pages,
             root: state.root,
@@ -64,6 +66,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
             prefix_size: 0,
             from: Vec::new(),
             value: LeafValue::Inline(&[]),
+            walks: false,
         }
     }
 
@@ -99,7 +102,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
 
     /// Goes to the first entry; false when there is none.
     pub(crate) fn first(&mut self) -> Result<bool> {
-        self.place = Place::Before;
+        self.walks = false;
         self.leaf = None;
         if !self.root.is_some() {
             return Ok(self.leave(Place::After));
@@ -110,6 +113,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
 
     /// Goes to the last entry; false when there is none.
     pub(crate) fn last(&mut self) -> Result<bool> {
+        self.walks = false;
         self.leaf = None;
         if !self.root.is_some() {
             return Ok(self.leave(Place::Before));
@@ -181,14 +185,10 @@ impl<'p, P: Pages> Cursor<'p, P> {
         }
     }
 
-    /// The number of the leaf the cursor is in and how many entries it has.
-    pub(super) fn leaf_entries(&self) -> (PageNumber, usize) {
-        (self.leaf.map_or(PageNumber::NONE, |(_, number)| number), self.count)
-    }
-
     /// Goes to the leaf that has the key or would take it. When it has it, the cursor is there. `None` for an empty tree.
     fn search(&mut self, key: &[u8]) -> Result<Option<Result<usize, usize>>> {
         check_key(key)?;
+        self.walks = false;
         self.place = Place::Unset;
         self.leaf = None;
         if !self.root.is_some() {
@@ -201,6 +201,14 @@ impl<'p, P: Pages> Cursor<'p, P> {
             self.stand(i)?;
         }
         Ok(Some(found))
+    }
+
+    /// Notes that the cursor came to a leaf from its neighbour.
+    fn cross(&mut self, leaf: Leaf<'p>) {
+        if self.walks {
+            leaf.fetch();
+        }
+        self.walks = true;
     }
 
     fn leave(&mut self, place: Place) -> bool {
@@ -258,6 +266,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
                 *index += 1;
                 let child = branch.child(*index);
                 let leaf = self.down_from(level + 1, child, |_| 0)?;
+                self.cross(leaf);
                 if leaf.compare(0, &self.from) != Ordering::Greater {
                     return Err(out_of_order(self.leaf));
                 }
@@ -276,6 +285,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
                 *index -= 1;
                 let child = branch.child(*index);
                 let leaf = self.down_from(level + 1, child, |branch| branch.count() - 1)?;
+                self.cross(leaf);
                 if leaf.compare(leaf.count() - 1, &self.from) != Ordering::Less {
                     return Err(out_of_order(self.leaf));
                 }

@@ -51,20 +51,33 @@ impl<P: PagesMut> TreeMut<'_, P> {
         if is_inline(value.len()) && self.append(key, LeafValue::Inline(value))? {
             return Ok(true);
         }
-        if self.state.root.is_some() && search::find(self.pages, self.state, key)?.is_some() {
-            return Ok(false);
+        let mut found = None;
+        if self.state.root.is_some() {
+            let (number, rightmost) = leaf_for(self.pages, self.state, key)?;
+            match search::leaf(self.pages, number)?.search(key) {
+                Ok(_) => return Ok(false),
+                Err(i) => found = Some((number, rightmost, i)),
+            }
         }
-        if is_inline(value.len()) {
-            self.put_searched(key, LeafValue::Inline(value))?;
+        let (value, stored) = if is_inline(value.len()) {
+            (LeafValue::Inline(value), None)
         } else {
             let r = heap::insert(self.pages, &mut self.state.heap, value)?;
-            self.put_stored(key, r)?;
+            (LeafValue::Long(r), Some(r))
+        };
+        let done = match found {
+            Some((number, rightmost, i)) => self.insert_at(number, rightmost, i, key, value),
+            None => self.plant(key, value),
+        };
+        if let (Err(_), Some(r)) = (&done, stored) {
+            heap::remove(self.pages, &mut self.state.heap, r)?;
         }
-        Ok(true)
+        done.map(|()| true)
     }
 
     /// Lets `change` change the value of a key in its place, when the key is there and its value lies in the leaf; returns
     /// whether it was called. The value's size stays.
+    #[cfg_attr(not(test), expect(dead_code, reason = "counters and the like will want it"))]
     pub(crate) fn change_in_place(&mut self, key: &[u8], change: impl FnOnce(&mut [u8])) -> Result<bool> {
         check_key(key)?;
         if !self.state.root.is_some() {
@@ -129,22 +142,38 @@ impl<P: PagesMut> TreeMut<'_, P> {
                 Ok(true)
             }
             Err(i) => {
-                let last = rightmost && i == leaf.count();
-                let mut taker = number;
-                let fits = match key.strip_prefix(leaf.prefix()) {
-                    Some(behind) => leaf::insert(&mut page, i, behind, value),
-                    None => false,
-                };
-                if !fits {
-                    taker = self.make_room(number, Place::Insert(i), key, value)?;
-                }
-                self.state.entries += 1;
-                if last {
-                    self.hint.rightmost = taker;
-                }
+                self.insert_at(number, rightmost, i, key, value)?;
                 Ok(false)
             }
         }
+    }
+
+    /// Inserts an entry that belongs into a leaf, at an index. `rightmost`: it is the last leaf of all.
+    #[inline]
+    fn insert_at(
+        &mut self,
+        number: PageNumber,
+        rightmost: bool,
+        index: usize,
+        key: &[u8],
+        value: LeafValue<'_>,
+    ) -> Result<()> {
+        let mut page = leaf_mut(self.pages, number)?;
+        let leaf = Leaf::new(page.bytes());
+        let last = rightmost && index == leaf.count();
+        let fits = match key.strip_prefix(leaf.prefix()) {
+            Some(behind) => leaf::insert(&mut page, index, behind, value),
+            None => false,
+        };
+        let mut taker = number;
+        if !fits {
+            taker = self.make_room(number, Place::Insert(index), key, value)?;
+        }
+        self.state.entries += 1;
+        if last {
+            self.hint.rightmost = taker;
+        }
+        Ok(())
     }
 
     /// Sets the value of a key to one that is too long for a leaf.

@@ -337,7 +337,7 @@ fn choose_leaf_split(
 
 /// How many bytes the keys of two neighbours have in common at the front.
 pub(super) fn common_with_next(low: &leaf::Entry<'_>, high: &leaf::Entry<'_>) -> usize {
-    separator_between(low, high).len()
+    low.common_in_page(high).unwrap_or_else(|| separator_between(low, high).len() - 1)
 }
 
 /// Where to split near the middle: the place with the least `cost` among those where the parts' sizes differ little,

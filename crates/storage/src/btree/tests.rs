@@ -8,6 +8,9 @@ use std::ops::Bound;
 use proptest::prelude::*;
 
 use super::*;
+use crate::page::branch::{self, Branch};
+use crate::page::{Page, header, leaf};
+use crate::pages::{PageMut, RunSource};
 use crate::pages_in_memory::PagesInMemory;
 use crate::visit::Findings;
 
@@ -89,7 +92,7 @@ impl Chance {
 
 /// How many entries a test uses: few under Miri, which is a thousand times slower.
 fn sized(count: u64) -> u64 {
-    if cfg!(miri) { count / 40 + 3 } else { count }
+    if cfg!(miri) { count.min(60 + count / 1000) } else { count }
 }
 
 #[test]
@@ -231,7 +234,7 @@ fn an_insert_that_fits_marks_few_lines() {
 fn a_key_without_the_prefix_does_not_cost_the_others_theirs() {
     for stranger in [&b"zebra"[..], b"aardvark", b"p"] {
         let mut twins = Twins::new();
-        for i in 0..300u32 {
+        for i in 0..sized(300) as u32 {
             let key = [&[b'p'; 1500][..], &i.to_be_bytes()].concat();
             twins.put(&key, b"v");
         }
@@ -457,6 +460,84 @@ fn a_failed_put_changes_nothing() {
     twins.check();
 }
 
+#[test]
+fn pages_that_become_lean_are_merged_or_levelled() {
+    let mut twins = Twins::new();
+    for i in 0..sized(5000) {
+        twins.put(format!("{i:06}").as_bytes(), &[1; 100]);
+    }
+    let full = twins.check();
+    // All but one page in ten lose nine of ten entries: their neighbours are full, so they level or merge.
+    let keys: Vec<Vec<u8>> = twins.map.keys().cloned().collect();
+    for (i, key) in keys.iter().enumerate() {
+        if i % 200 >= 60 && i % 10 != 0 {
+            twins.delete(key);
+        }
+    }
+    let found = twins.check();
+    if !cfg!(miri) {
+        let fill = found.leaf_bytes_used as f64 / (found.leaf_pages * PAGE_BODY_SIZE as u64) as f64;
+        assert!(fill > 0.55 && found.leaf_pages < full.leaf_pages * 3 / 4, "{fill} {found:?}");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "builds several trees")]
+fn a_check_finds_what_is_broken() {
+    let sound = || {
+        let mut twins = Twins::new();
+        for i in 0..3000u64 {
+            twins.put(&(i * 2).to_be_bytes(), &[1; 100]);
+        }
+        twins.put(b"long", &[2; 5000]);
+        twins.check();
+        twins
+    };
+    let problems = |twins: &Twins| {
+        let mut findings = Findings::default();
+        twins.tree().check(&mut findings).unwrap();
+        findings.problems.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("; ")
+    };
+    let root = |twins: &Twins| *twins.pages.page(twins.state.root).unwrap();
+    let child = |twins: &Twins, i: usize| Branch::new(&root(twins)).child(i);
+
+    let mut twins = sound();
+    twins.state.entries += 1;
+    assert!(problems(&twins).contains("said to have 3002 entries and has 3001"), "{}", problems(&twins));
+
+    let mut twins = sound();
+    twins.state.depth += 1;
+    assert!(problems(&twins).contains("expects a Branch here"), "{}", problems(&twins));
+
+    let mut twins = sound();
+    let (number, other) = (twins.state.root, child(&twins, 1));
+    branch::set_child(&mut twins.pages.page_mut(number).unwrap(), 2, other);
+    let found = problems(&twins);
+    assert!(found.contains("in the tree twice"), "{found}");
+
+    let mut twins = sound();
+    let number = child(&twins, 3);
+    let mut page = twins.pages.page_mut(number).unwrap();
+    let stranger = leaf::Entry::new(&[0xff; 8], LeafValue::Inline(b""));
+    leaf::build(&mut page, &[], &[stranger], 0);
+    let found = problems(&twins);
+    assert!(found.contains("its last key is not less than the separator behind it"), "{found}");
+
+    let mut twins = sound();
+    let leaf = child(&twins, 0);
+    twins.pages.free(leaf).unwrap();
+    assert!(problems(&twins).contains("not in use"));
+
+    let mut twins = sound();
+    let leaf = child(&twins, 4);
+    twins.pages.page_mut(leaf).unwrap().all_mut()[header::COUNT_AT] += 1;
+    assert!(problems(&twins).contains("slots end at"));
+
+    let mut twins = sound();
+    let r = heap::insert(&mut twins.pages, &mut twins.state.heap, &[1; 9000]).unwrap();
+    assert!(!problems(&twins).is_empty(), "{r:?} belongs to nobody");
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Put(u16, u8),
@@ -584,7 +665,7 @@ fn run(shape: u8, sizes: u8, ops: Vec<Op>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 96 },
+        cases: if cfg!(miri) { 3 } else { ProptestConfig::default().cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -593,11 +674,12 @@ proptest! {
     fn equals_an_ordered_map(
         shape in 0..5u8,
         sizes in 0..3u8,
-        ops in prop::collection::vec(op(), 0..if cfg!(miri) { 60 } else { 700 }),
+        ops in prop::collection::vec(op(), 0..if cfg!(miri) { 40 } else { 700 }),
     ) {
         run(shape, sizes, ops);
     }
 
+    #[cfg_attr(miri, ignore = "slow, and there is nothing unsafe in it")]
     /// Any bytes changed in any page: it is noticed, or what comes of it is an error or another tree, and never a panic
     /// or an endless walk.
     #[test]
@@ -651,6 +733,7 @@ proptest! {
         let _ = TreeMut::new(&mut pages, &mut state, &mut hint).clear();
     }
 
+    #[cfg_attr(miri, ignore = "slow, and there is nothing unsafe in it")]
     /// Trees made of pages that are each sound and do not belong together.
     #[test]
     fn sound_pages_in_wrong_places_never_panic(
@@ -693,7 +776,7 @@ proptest! {
 struct Validating(PagesInMemory);
 
 impl Pages for Validating {
-    fn page(&self, number: PageNumber) -> Result<&crate::page::Page> {
+    fn page(&self, number: PageNumber) -> Result<&Page> {
         let page = self.0.page(number)?;
         crate::page::validate(number, page)?;
         Ok(page)
@@ -705,15 +788,15 @@ impl Pages for Validating {
 }
 
 impl PagesMut for Validating {
-    fn page_mut(&mut self, number: PageNumber) -> Result<crate::pages::PageMut<'_>> {
+    fn page_mut(&mut self, number: PageNumber) -> Result<PageMut<'_>> {
         // A page that was just allocated is not built yet.
-        if self.0.page(number)?[crate::page::header::COUNT_AT..][..2] != [0, 0] {
+        if self.0.page(number)?[header::COUNT_AT..][..2] != [0, 0] {
             self.page(number)?;
         }
         self.0.page_mut(number)
     }
 
-    fn allocate(&mut self, kind: crate::page::header::PageKind) -> Result<PageNumber> {
+    fn allocate(&mut self, kind: header::PageKind) -> Result<PageNumber> {
         self.0.allocate(kind)
     }
 
@@ -721,7 +804,7 @@ impl PagesMut for Validating {
         self.0.free(number)
     }
 
-    fn write_run(&mut self, length: u64, value: &mut dyn crate::pages::RunSource) -> Result<PageNumber> {
+    fn write_run(&mut self, length: u64, value: &mut dyn RunSource) -> Result<PageNumber> {
         self.0.write_run(length, value)
     }
 

@@ -100,9 +100,19 @@ impl FixedState {
         self.entries
     }
 
+    /// The root page; none while the tree is embedded.
+    pub(crate) fn root(&self) -> PageNumber {
+        self.root
+    }
+
     /// Levels of pages; 0 when the tree is embedded.
     pub(crate) fn depth(&self) -> usize {
         self.depth as usize
+    }
+
+    /// Forgets what saves work but is only good for the pages as they are now: for going back to a savepoint.
+    pub(crate) fn forget_hints(&mut self) {
+        self.last_leaf = PageNumber::NONE;
     }
 
     /// Branch pages and leaf pages.

@@ -237,7 +237,7 @@ fn run(tree: &mut Tree, steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 3 } else { 256 },
+        cases: if cfg!(miri) { 3 } else { ProptestConfig::default().cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

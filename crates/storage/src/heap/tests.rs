@@ -240,7 +240,7 @@ fn run(heap: &mut Heap, steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 3 } else { 256 },
+        cases: if cfg!(miri) { 3 } else { ProptestConfig::default().cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -7,7 +7,6 @@
 //! rest).
 
 use std::cmp::Ordering;
-use std::hint::select_unpredictable;
 
 /// Bytes of a key that lie in its slot.
 pub(crate) const HEAD_SIZE: usize = 4;
@@ -63,19 +62,20 @@ pub(crate) fn of_slot<const N: usize>(slot: &[u8; N]) -> u32 {
     u32::from_le_bytes([slot[0], slot[1], slot[2], slot[3]])
 }
 
-/// The first of the slots, which are in order, whose head is not less than `head`; without a branch to mispredict.
+/// The first of the slots, which are in order, whose head is not less than `head`. Three slots are looked at in each step,
+/// which do not wait for each other when they are not in the cache, and no branch can be mispredicted but the last.
 #[inline(always)]
 pub(crate) fn first_not_less<const N: usize>(slots: &[[u8; N]], head: u32) -> usize {
+    let less = |i: usize| usize::from(of_slot(&slots[i]) < head);
+    // What is looked for is in `base..=base + size`.
     let (mut base, mut size) = (0, slots.len());
-    if size == 0 {
-        return 0;
+    while size >= 4 {
+        let quarter = size / 4;
+        let before = less(base + quarter - 1) + less(base + 2 * quarter - 1) + less(base + 3 * quarter - 1);
+        base += before * quarter;
+        size -= 3 * quarter;
     }
-    while size > 1 {
-        let half = size / 2;
-        base = select_unpredictable(of_slot(&slots[base + half - 1]) < head, base + half, base);
-        size -= half;
-    }
-    base + usize::from(of_slot(&slots[base]) < head)
+    base + (base..base + size).map(less).sum::<usize>()
 }
 
 /// How many bytes two keys have in common at the front.

@@ -1,0 +1,9 @@
+//! JSON text in and out.
+
+pub(crate) mod number;
+pub(crate) mod parse;
+pub(crate) mod print;
+pub(crate) mod stream;
+
+pub use print::{ChunkPrinter, Style};
+pub use stream::TextStream;

@@ -1,0 +1,379 @@
+//! Binary documents to JSON text.
+//!
+//! A plain string is copied between the places that must be escaped, which the document holds, so nothing is searched; compressed text is decompressed
+//! to where it belongs and then looked through. Escapes come out in one spelling: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, else `\u00xx`; all other characters stand
+//! as themselves; a lone surrogate is `\udxxx`.
+
+use std::io;
+
+use crate::format::{DEPTH_MAX, kind};
+use crate::read::{Array, Document, Number, Object, Text, Value};
+
+/// How JSON text is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Style {
+    /// No white space.
+    #[default]
+    Compact,
+    /// Two blanks a level, a line an entry.
+    Indented,
+}
+
+impl<'a> Value<'a> {
+    /// Appends the value's JSON text to `out`. Allocates only if `out` must grow.
+    pub fn print_to(&self, out: &mut Vec<u8>, style: Style) {
+        print_value(self, out, style, 0);
+    }
+
+    /// The value's JSON text.
+    #[must_use]
+    pub fn to_json(&self, style: Style) -> String {
+        let mut out = Vec::new();
+        self.print_to(&mut out, style);
+        // What is printed is UTF-8 unless an unchecked document lied about its text.
+        String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Appends the document's JSON text to `out`. Allocates only if `out` must grow.
+    pub fn print_to(&self, out: &mut Vec<u8>, style: Style) {
+        // Most text is somewhat longer than its document; asking once saves copies of a growing vector.
+        out.reserve(self.as_bytes().len() + self.as_bytes().len() / 2);
+        self.root().print_to(out, style);
+    }
+
+    /// The document's JSON text.
+    #[must_use]
+    pub fn to_json(&self, style: Style) -> String {
+        self.root().to_json(style)
+    }
+
+    /// Writes the document's JSON text, a chunk at a time.
+    ///
+    /// # Errors
+    ///
+    /// Those of `target`.
+    pub fn write_to(&self, target: &mut impl io::Write, style: Style) -> io::Result<()> {
+        const CHUNK_SIZE: usize = 64 << 10;
+        let mut printer = ChunkPrinter::new(*self, style);
+        let mut chunk = Vec::with_capacity(CHUNK_SIZE + CHUNK_SIZE / 4);
+        while printer.fill(&mut chunk, CHUNK_SIZE) {
+            target.write_all(&chunk)?;
+            chunk.clear();
+        }
+        target.write_all(&chunk)
+    }
+}
+
+/// Prints a document piece by piece, for a stream that takes so much at a time.
+pub struct ChunkPrinter<'a> {
+    style: Style,
+    /// The root, until it is printed.
+    root: Option<Value<'a>>,
+    open: Vec<Open<'a>>,
+}
+
+enum Open<'a> {
+    Object(Object<'a>, usize),
+    Array(Array<'a>, usize),
+}
+
+impl<'a> ChunkPrinter<'a> {
+    /// A printer at the start of `document`.
+    #[must_use]
+    pub fn new(document: Document<'a>, style: Style) -> ChunkPrinter<'a> {
+        ChunkPrinter { style, root: Some(document.root()), open: Vec::new() }
+    }
+
+    /// Appends text to `out` until it holds at least `size` bytes or the document ends; returns whether there is more. A chunk is
+    /// longer than `size` by at most one string or number.
+    pub fn fill(&mut self, out: &mut Vec<u8>, size: usize) -> bool {
+        if let Some(root) = self.root.take() {
+            self.begin(root, out);
+        }
+        while out.len() < size {
+            let depth = self.open.len();
+            let (close, count, next) = match self.open.last_mut() {
+                None => return false,
+                Some(Open::Object(object, index)) => {
+                    let next = object.at_index(*index).map(|(name, value)| (*index, Some(name), value));
+                    *index += 1;
+                    (b'}', object.len(), next)
+                }
+                Some(Open::Array(array, index)) => {
+                    let next = array.get(*index).map(|value| (*index, None, value));
+                    *index += 1;
+                    (b']', array.len(), next)
+                }
+            };
+            match next {
+                Some((index, name, value)) => {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    new_line(out, self.style, depth);
+                    if let Some(name) = name {
+                        print_name(&name, out, self.style);
+                    }
+                    self.begin(value, out);
+                }
+                None => {
+                    self.open.pop();
+                    if count > 0 {
+                        new_line(out, self.style, depth - 1);
+                    }
+                    out.push(close);
+                }
+            }
+        }
+        !self.open.is_empty()
+    }
+
+    /// Prints a scalar, or opens a container.
+    fn begin(&mut self, value: Value<'a>, out: &mut Vec<u8>) {
+        let value = match value {
+            Value::Document(document) => document.root(),
+            other => other,
+        };
+        if self.open.len() > DEPTH_MAX as usize {
+            // Damaged bytes only.
+            out.extend_from_slice(b"null");
+            return;
+        }
+        match value {
+            Value::Object(object) => {
+                out.push(b'{');
+                self.open.push(Open::Object(object, 0));
+            }
+            Value::Array(array) => {
+                out.push(b'[');
+                self.open.push(Open::Array(array, 0));
+            }
+            scalar => print_value(&scalar, out, self.style, 0),
+        }
+    }
+}
+
+#[inline(always)]
+fn new_line(out: &mut Vec<u8>, style: Style, depth: usize) {
+    if style == Style::Indented {
+        out.push(b'\n');
+        out.resize(out.len() + 2 * depth, b' ');
+    }
+}
+
+fn print_value(value: &Value<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Number(number) => number.append_to(out),
+        Value::Text(text) => print_text(text, out),
+        Value::Array(array) => print_array(array, out, style, depth),
+        Value::Object(object) => print_object(object, out, style, depth),
+        Value::Document(document) => print_value(&document.root(), out, style, depth),
+        Value::Binary(bytes) => print_binary(bytes, out),
+    }
+}
+
+fn print_entry(document: Document<'_>, kind: u8, payload: u32, out: &mut Vec<u8>, style: Style, depth: u32) {
+    match kind {
+        kind::STRING => {
+            let text = Text::at(document, kind, payload);
+            let stored = text.stored();
+            out.reserve(stored.len() + 2);
+            out.push(b'"');
+            out.extend_from_slice(stored);
+            out.push(b'"');
+        }
+        kind::OBJECT => print_object(&Object::at(document, payload), out, style, depth),
+        kind::ARRAY => print_array(&Array::at(document, payload), out, style, depth),
+        kind::SMALL_INTEGER => Number::Integer(i64::from(payload)).append_to(out),
+        _ => print_value(&Value::at(document, kind, payload), out, style, depth),
+    }
+}
+
+fn print_object(object: &Object<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+    if depth > DEPTH_MAX {
+        // Damaged bytes only.
+        out.extend_from_slice(b"null");
+        return;
+    }
+    out.push(b'{');
+    let document = object.document;
+    let plain_names = !document.names_compressed() && !document.names_escaped();
+    for index in 0..object.len() as u32 {
+        if index > 0 {
+            out.push(b',');
+        }
+        new_line(out, style, depth as usize + 1);
+        let stored = document.stored_name(object.name_id(index));
+        if plain_names {
+            out.reserve(stored.len() + 4);
+            out.push(b'"');
+            out.extend_from_slice(stored);
+            out.extend_from_slice(if style == Style::Compact { b"\":" } else { b"\": " });
+        } else {
+            print_name(&Text::of_name(document, stored), out, style);
+        }
+        let (kind, payload) = object.entry(index);
+        print_entry(document, kind, payload, out, style, depth + 1);
+    }
+    if !object.is_empty() {
+        new_line(out, style, depth as usize);
+    }
+    out.push(b'}');
+}
+
+fn print_array(array: &Array<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+    if depth > DEPTH_MAX {
+        out.extend_from_slice(b"null");
+        return;
+    }
+    out.push(b'[');
+    for index in 0..array.len() as u32 {
+        if index > 0 {
+            out.push(b',');
+        }
+        new_line(out, style, depth as usize + 1);
+        let (kind, payload) = array.entry(index);
+        print_entry(array.document, kind, payload, out, style, depth + 1);
+    }
+    if !array.is_empty() {
+        new_line(out, style, depth as usize);
+    }
+    out.push(b']');
+}
+
+fn print_name(name: &Text<'_>, out: &mut Vec<u8>, style: Style) {
+    print_text(name, out);
+    out.push(b':');
+    if style == Style::Indented {
+        out.push(b' ');
+    }
+}
+
+fn print_text(text: &Text<'_>, out: &mut Vec<u8>) {
+    out.push(b'"');
+    if text.escapes_unknown() {
+        let start = out.len();
+        text.append_to(out);
+        escape_from(out, start);
+    } else if text.bits() & kind::STRING_ESCAPES == 0 {
+        out.extend_from_slice(text.stored());
+    } else {
+        let stored = text.stored();
+        let mut done = 0;
+        for place in text.escape_places() {
+            out.extend_from_slice(stored.get(done..place).unwrap_or(&[]));
+            if stored[place] == 0xED {
+                print_surrogate(&stored[place..], out);
+                done = place + 3;
+            } else {
+                out.extend_from_slice(escape_of(stored[place], &mut [0; 6]));
+                done = place + 1;
+            }
+        }
+        out.extend_from_slice(stored.get(done..).unwrap_or(&[]));
+    }
+    out.push(b'"');
+}
+
+fn print_surrogate(bytes: &[u8], out: &mut Vec<u8>) {
+    let (Some(second), Some(third)) = (bytes.get(1), bytes.get(2)) else {
+        return;
+    };
+    let unit = 0xD000 | u32::from(second & 0x3F) << 6 | u32::from(third & 0x3F);
+    out.extend_from_slice(b"\\u");
+    for shift in [12, 8, 4, 0] {
+        out.push(HEXADECIMAL[(unit >> shift & 0xF) as usize]);
+    }
+}
+
+const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
+
+/// The escape of a byte that needs one.
+fn escape_of(byte: u8, buffer: &mut [u8; 6]) -> &[u8] {
+    match byte {
+        b'"' => b"\\\"",
+        b'\\' => b"\\\\",
+        b'\n' => b"\\n",
+        b'\r' => b"\\r",
+        b'\t' => b"\\t",
+        0x08 => b"\\b",
+        0x0C => b"\\f",
+        _ => {
+            *buffer = *b"\\u0000";
+            buffer[4] = HEXADECIMAL[usize::from(byte >> 4 & 0xF)];
+            buffer[5] = HEXADECIMAL[usize::from(byte & 0xF)];
+            buffer
+        }
+    }
+}
+
+#[inline(always)]
+fn needs_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Escapes what lies in `out` from `start` on, in place.
+pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
+    // Counted without branches, so that the usual case, none, is fast.
+    let special = out[start..].iter().map(|byte| usize::from(needs_escape(*byte))).sum::<usize>();
+    if special == 0 {
+        return;
+    }
+    let mut buffer = [0; 6];
+    let more: usize = out[start..]
+        .iter()
+        .filter(|byte| needs_escape(**byte))
+        .map(|byte| escape_of(*byte, &mut buffer).len() - 1)
+        .sum();
+    let mut from = out.len();
+    out.resize(from + more, 0);
+    let mut to = out.len();
+    // From the back, so that nothing is overwritten before it is moved; done when both ends meet.
+    while from < to {
+        from -= 1;
+        let byte = out[from];
+        if needs_escape(byte) {
+            let escape = escape_of(byte, &mut buffer);
+            to -= escape.len();
+            out[to..to + escape.len()].copy_from_slice(escape);
+        } else {
+            to -= 1;
+            out[to] = byte;
+        }
+    }
+}
+
+/// Appends the shortest text that reads back as the same double.
+pub(crate) fn append_double(value: f64, out: &mut Vec<u8>) {
+    use io::Write as _;
+    if !value.is_finite() {
+        // Damaged bytes only: neither building nor parsing lets one in.
+        out.extend_from_slice(b"null");
+        return;
+    }
+    // Writing to a vector does not fail.
+    let _ = write!(out, "{value:?}");
+}
+
+fn print_binary(bytes: &[u8], out: &mut Vec<u8>) {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    out.push(b'"');
+    for chunk in bytes.chunks(3) {
+        let word = u32::from(chunk[0]) << 16
+            | u32::from(chunk.get(1).copied().unwrap_or(0)) << 8
+            | u32::from(chunk.get(2).copied().unwrap_or(0));
+        for i in 0..4 {
+            if i <= chunk.len() {
+                out.push(ALPHABET[(word >> (18 - 6 * i) & 0x3F) as usize]);
+            } else {
+                out.push(b'=');
+            }
+        }
+    }
+    out.push(b'"');
+}
