@@ -240,8 +240,9 @@ impl Environment {
         crate::merger::submit(self, job)
     }
 
-    /// Writes all durable changes that no older snapshot holds back to the data file, syncs it and puts the journal away. Returns the
-    /// transaction up to which the data file is complete. Happens by itself; call it to bound the next recovery.
+    /// Writes all changes up to now to the data file, syncs it and puts the journal away, unless an older snapshot is open, whose pages
+    /// would be overwritten: then nothing happens. Returns the transaction up to which the data file is complete. Happens by itself;
+    /// call it to bound the next recovery. Waits for an open write transaction.
     pub fn flush(&self) -> Result<TransactionId> {
         self.inner.check_writable()?;
         crate::flush::flush(&self.inner)

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId};
 use crate::header_file::{Header, HeaderFiles};
 use crate::journal::aligned::{ALIGNMENT, AlignedBuffer};
-use crate::journal::changes::{Entries, Entry};
+use crate::journal::changes::{self, Entries, Entry};
 use crate::journal::files::{DIRECTORY, JournalFile, JournalFiles, name, number_of};
 use crate::journal::record::{HEADER_SIZE, RecordHeader};
 use crate::page;
@@ -244,6 +244,16 @@ impl Replay<'_> {
                     let version = self.page(number, new, id, damaged)?;
                     pieces.apply(version);
                 }
+                Entry::Moved { number, moves, pieces } => {
+                    let page = self.exact_page(number, damaged)?;
+                    moves.apply(page);
+                    pieces.apply(page);
+                }
+                Entry::Derived { number, source, block } => {
+                    let dictionary = *self.exact_page(source, damaged)?;
+                    let page = self.page(number, true, id, damaged)?;
+                    changes::derive(block, &dictionary, page).map_err(damaged)?;
+                }
                 Entry::Run { number, bytes } => {
                     let length = (bytes.len() as u64).saturating_sub(crate::format::PAGE_HEADER_SIZE as u64);
                     let sound = bytes.len() > crate::format::PAGE_HEADER_SIZE
@@ -305,6 +315,16 @@ impl Replay<'_> {
         };
         // SAFETY: as above.
         Ok(unsafe { version.page_mut() })
+    }
+
+    /// A page that earlier records made.
+    fn exact_page(&mut self, number: PageNumber, damaged: &dyn Fn(String) -> Error) -> Result<&mut page::Page> {
+        self.check(number, 1, damaged)?;
+        match self.table.newest(number) {
+            // SAFETY: as above.
+            Some(version) if version.size == PAGE_SIZE => Ok(unsafe { version.page_mut() }),
+            _ => Err(damaged(format!("it builds on page {number}, which no record has made"))),
+        }
     }
 
     fn check(&self, number: PageNumber, count: u64, damaged: &dyn Fn(String) -> Error) -> Result<()> {

@@ -37,6 +37,13 @@ impl AlignedBuffer {
         self.bytes_mut()[at..].copy_from_slice(bytes);
     }
 
+    /// Takes out the bytes `from..to`; what follows moves up.
+    pub(crate) fn remove(&mut self, from: usize, to: usize) {
+        let length = self.length;
+        self.bytes_mut().copy_within(to..length, from);
+        self.length = length - (to - from);
+    }
+
     /// Appends zeros up to a multiple of [`ALIGNMENT`].
     pub(crate) fn pad(&mut self) {
         let at = self.length;

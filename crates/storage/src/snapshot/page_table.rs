@@ -74,6 +74,8 @@ struct Version {
     address: AtomicPtr<u8>,
     /// How many bytes: a page, a whole run, or 0: the page was freed (a tombstone).
     size: AtomicU64,
+    /// The transaction that made the page, when all its bytes come from records since then; 0 when some come from the data file.
+    born: AtomicU64,
     /// Changes at each reuse.
     tag: AtomicU32,
 }
@@ -229,6 +231,16 @@ impl PageTable {
         Found { link, address, size, transaction: TransactionId(transaction) }
     }
 
+    /// Sets when the page of a version was made: see [`PageTable::born`].
+    pub(crate) fn set_born(&self, link: Link, born: TransactionId) {
+        self.version(link).born.store(born.0, Ordering::Relaxed);
+    }
+
+    /// The transaction that made the version's page, when recovery can build the page from records since then alone; 0 otherwise.
+    pub(crate) fn born(&self, link: Link) -> TransactionId {
+        TransactionId(self.version(link).born.load(Ordering::Relaxed))
+    }
+
     /// How many versions exist, free or not: indices of links are below this.
     pub(crate) fn version_count(&self) -> usize {
         self.free.lock().count as usize
@@ -261,6 +273,7 @@ impl PageTable {
         version.transaction.store(id.0, Ordering::Release);
         version.tag.store(tag, Ordering::Release);
         version.previous.store(0, Ordering::Release);
+        version.born.store(0, Ordering::Relaxed);
         let size = match content {
             Content::Page => {
                 self.pages_used.fetch_add(PAGE_SIZE as u64, Ordering::Relaxed);
@@ -304,6 +317,7 @@ impl PageTable {
                         previous: AtomicU64::new(0),
                         address: AtomicPtr::new(std::ptr::null_mut()),
                         size: AtomicU64::new(0),
+                        born: AtomicU64::new(0),
                         tag: AtomicU32::new(0),
                     })
                     .collect();
