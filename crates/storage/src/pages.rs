@@ -118,7 +118,11 @@ impl<'a> PageMut<'a> {
     }
 
     /// As [`PageMut::new`], recording moves too.
-    pub(crate) fn with_moves(bytes: &'a mut Page, lines: &'a mut DirtyLines, moves: &'a mut Moves) -> PageMut<'a> {
+    pub(crate) fn with_moves(
+        bytes: &'a mut Page,
+        lines: &'a mut DirtyLines,
+        moves: &'a mut Moves,
+    ) -> PageMut<'a> {
         PageMut { bytes, lines, moves: Some(moves) }
     }
 

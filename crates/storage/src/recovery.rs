@@ -318,7 +318,11 @@ impl Replay<'_> {
     }
 
     /// A page that earlier records made.
-    fn exact_page(&mut self, number: PageNumber, damaged: &dyn Fn(String) -> Error) -> Result<&mut page::Page> {
+    fn exact_page(
+        &mut self,
+        number: PageNumber,
+        damaged: &dyn Fn(String) -> Error,
+    ) -> Result<&mut page::Page> {
         self.check(number, 1, damaged)?;
         match self.table.newest(number) {
             // SAFETY: as above.

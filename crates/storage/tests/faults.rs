@@ -147,6 +147,8 @@ fn run(disk: &SimulatedDisk, number: u64, fault: Fault) -> Known {
         let struck_before = struck(disk);
         match perform(&environment, step) {
             Ok(()) => known.acknowledged = state,
+            // The flush after the commit before failed, which that commit did not answer for.
+            Err(Error::Failed { .. }) if struck_before => failed = true,
             Err(error) if struck_before => {
                 panic!("{place}: {error}: the fault struck in an earlier step");
             }

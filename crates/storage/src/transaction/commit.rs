@@ -259,7 +259,10 @@ impl WriteTransaction {
         let derived = std::mem::take(&mut self.writer.derived);
         let table = &self.inner.table;
         for &(target, source) in &derived {
-            let Some(new) = table.newest(target).filter(|n| n.transaction == self.id && n.size == PAGE_SIZE) else { continue };
+            let Some(new) = table.newest(target).filter(|n| n.transaction == self.id && n.size == PAGE_SIZE)
+            else {
+                continue;
+            };
             let index = new.link.index();
             let state = self.writer.versions[index];
             if !state.new || state.recorded {
