@@ -1,5 +1,9 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: fast test fmt lint tidy simulate loom bench-storage bench-check
+.PHONY: run fast test fmt lint tidy simulate loom bench-storage bench-check
+
+# The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
+run:
+	cargo run --release -q -p jackdaw-cli -- $(or $(ARGS),--help)
 
 # Quick tests: under a minute once built.
 fast:

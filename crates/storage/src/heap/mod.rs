@@ -46,7 +46,8 @@ impl ValueRef {
         PageNumber(self.0 >> 16)
     }
 
-    fn slot(self) -> u16 {
+    /// The slot of the page that the value is in; of no meaning for an overflow run.
+    pub(crate) fn slot(self) -> u16 {
         self.0 as u16
     }
 
