@@ -140,7 +140,7 @@ impl Environment {
             Ok(lock) => lock,
             Err(pid) => return Err(Error::Locked { path, pid }),
         };
-        let (header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
+        let (mut header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
             let header = HeaderFiles::read(&*disk)?;
             (header, if options.read_only { None } else { Some(HeaderFiles::open(&disk, OpenMode::Create)?) })
         } else {
@@ -157,6 +157,9 @@ impl Environment {
         );
         let (table, readers) = (PageTable::new(), Readers::new());
         let recovered = recovery::recover(&*disk, &header, &data, &table, &journal, options.read_only)?;
+        if let Some(headers) = &headers {
+            recovered.settle(&*disk, headers, &mut header)?;
+        }
         let counters = Counters::default();
         counters.recovered_records.store(recovered.records, Ordering::Relaxed);
         counters.recovered_bytes.store(recovered.bytes, Ordering::Relaxed);
@@ -264,21 +267,20 @@ impl Environment {
     }
 }
 
-/// Whether the directory holds what an interrupted creation leaves: no header that can be read, and nothing else yet.
+/// Whether the directory holds what an interrupted creation leaves: headers that were not written whole, and nothing that they could
+/// belong to: no data and no journal.
 fn is_unfinished(disk: &Arc<dyn Disk>) -> Result<bool> {
-    if !matches!(HeaderFiles::read(&**disk), Err(Error::FileDamaged { .. } | Error::Io { .. })) {
-        return Ok(false);
+    match HeaderFiles::read(&**disk) {
+        Err(Error::FileDamaged { .. }) => {}
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        _ => return Ok(false),
     }
-    for name in crate::header_file::NAMES.into_iter().chain([crate::data_file::NAME]) {
-        let path = disk.path().join(name);
-        if disk.exists(name).map_err(|e| Error::io("look for", &path, e))? {
-            let file = disk.open(name, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
-            let length = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
-            let mut bytes = vec![0; length.min(8192) as usize];
-            file.read_at(0, &mut bytes).map_err(|e| Error::io("read", &path, e))?;
-            if name == crate::data_file::NAME && length != 0 || bytes.iter().any(|&b| b != 0) {
-                return Ok(false);
-            }
+    let name = crate::data_file::NAME;
+    let path = disk.path().join(name);
+    if disk.exists(name).map_err(|e| Error::io("look for", &path, e))? {
+        let file = disk.open(name, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
+        if !file.is_empty().map_err(|e| Error::io("read the length of", &path, e))? {
+            return Ok(false);
         }
     }
     let journals = disk.list(crate::journal::files::DIRECTORY);

@@ -369,10 +369,11 @@ fn flush_to(inner: &Inner, header: &mut Header, target: TransactionId) -> Result
     };
     let Some(headers) = &inner.headers else { return Err(Error::ReadOnly) };
     headers.write(&next)?;
-    *header = next;
+    let before = std::mem::replace(header, next);
     inner.flusher.synced.store(target.0, Ordering::Release);
     inner.flusher.unflushed.lock().forget_before(target);
-    inner.journal.retire(target)?;
+    // Not what the header before needs: should the new one be damaged, opening begins there and loses nothing.
+    inner.journal.retire(before.synced)?;
     inner.counters.flushes.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -478,8 +479,14 @@ pub(crate) fn flush_and_tidy(inner: &Inner) -> Result<()> {
     drive(inner, last)?;
     let synced = flush(inner)?;
     if synced == last {
-        let page_count = inner.flush.lock().page_count;
-        inner.data.truncate_pages(page_count)?;
+        // Both headers say the same before the journal goes, so that one of them suffices.
+        let mut header = inner.flush.lock();
+        let next = Header { generation: header.generation + 1, ..*header };
+        if let Some(headers) = &inner.headers {
+            headers.write(&next)?;
+        }
+        *header = next;
+        inner.data.truncate_pages(header.page_count)?;
         inner.journal.remove_all()?;
     }
     Ok(())

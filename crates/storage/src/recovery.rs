@@ -12,15 +12,16 @@ use crate::data_file::DataFile;
 use crate::disk::{Disk, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId};
-use crate::header_file::Header;
+use crate::header_file::{Header, HeaderFiles};
 use crate::journal::aligned::{ALIGNMENT, AlignedBuffer};
 use crate::journal::changes::{self, Entries, Entry};
 use crate::journal::files::{DIRECTORY, JournalFile, JournalFiles, name, number_of};
 use crate::journal::record::{HEADER_SIZE, RecordHeader};
 use crate::page;
 use crate::page::header::{self, PageKind};
-use crate::root::RootState;
+use crate::root::{self, RootState};
 use crate::snapshot::page_table::{Content, PAGES_MAX, PageTable};
+use crate::transaction::commit::JOINED_SIZE_MAX;
 
 /// Bytes read from a journal at a time.
 const READ_SIZE: usize = 1 << 20;
@@ -36,6 +37,41 @@ pub(crate) struct Recovered {
     /// Records applied, and their bytes in the journal.
     pub(crate) records: u64,
     pub(crate) bytes: u64,
+    /// The last journal bytes applied.
+    tail: Option<Tail>,
+}
+
+/// Journal bytes that may be seen without being durable: those of the last write of the process before, which may have failed or
+/// have been under way when it died. Every earlier write had succeeded, or that one had not been made.
+struct Tail {
+    file: Arc<dyn File>,
+    path: std::path::PathBuf,
+    start: u64,
+    end: u64,
+}
+
+impl Recovered {
+    /// Makes durable what the recovered state rests on, so that commits can be acknowledged on top of it: after a failed write the
+    /// system may show bytes that a power loss takes away, and call them clean, so they are written again, not only synced.
+    pub(crate) fn settle(&self, disk: &dyn Disk, headers: &HeaderFiles, header: &mut Header) -> Result<()> {
+        disk.create_directory(DIRECTORY).map_err(|e| Error::io("create", disk.path().join(DIRECTORY), e))?;
+        for directory in ["", DIRECTORY] {
+            let path = || disk.path().join(directory);
+            disk.sync_directory(directory).map_err(|e| Error::io("sync", path(), e))?;
+        }
+        if let Some(tail) = &self.tail {
+            let mut bytes = AlignedBuffer::default();
+            bytes.set_len((tail.end - tail.start) as usize);
+            tail.file.read_at(tail.start, bytes.bytes_mut()).map_err(|e| Error::io("read", &tail.path, e))?;
+            tail.file
+                .write_durable(tail.start, bytes.bytes())
+                .map_err(|e| Error::io("write", &tail.path, e))?;
+        }
+        let next = Header { generation: header.generation + 1, ..*header };
+        headers.write(&next)?;
+        *header = next;
+        Ok(())
+    }
 }
 
 /// Applies the journal to `table`; tells `journal` which files exist.
@@ -64,6 +100,7 @@ pub(crate) fn recover(
         pages: Vec::new(),
         records: 0,
         bytes: 0,
+        tail: None,
         body: Vec::new(),
     };
     let mode = if read_only { OpenMode::Read } else { OpenMode::Write };
@@ -113,6 +150,7 @@ struct Replay<'a> {
     pages: Vec<PageNumber>,
     records: u64,
     bytes: u64,
+    tail: Option<Tail>,
     /// Room for a decompressed body.
     body: Vec<u8>,
 }
@@ -159,6 +197,9 @@ impl Replay<'_> {
                 self.last_hash = record.hash;
                 self.records += 1;
                 self.bytes += record.record_size();
+                let end = offset + record.record_size();
+                let start = offset.min(end.saturating_sub(JOINED_SIZE_MAX as u64));
+                self.tail = Some(Tail { file: reader.file.clone(), path: reader.path.clone(), start, end });
             }
             offset += record.record_size();
         }
@@ -331,11 +372,21 @@ impl Replay<'_> {
         let root = if self.last.0 == 0 {
             RootState::empty()
         } else {
-            match self.table.newest(ROOT_PAGE) {
+            let page = match self.table.newest(ROOT_PAGE) {
                 // SAFETY: as above.
-                Some(version) => RootState::read(unsafe { version.page() })?,
-                None => RootState::read(self.data.page(ROOT_PAGE)?)?,
+                Some(version) => unsafe { version.page() },
+                None => self.data.page(ROOT_PAGE)?,
+            };
+            let (found, expected) = (root::environment(page), self.header.environment);
+            if found != expected {
+                return Err(Error::Foreign {
+                    path: self.data.path().clone(),
+                    reason: format!(
+                        "it is of environment {found:016x}, the headers are of {expected:016x}; restore the right one"
+                    ),
+                });
             }
+            RootState::read(page)?
         };
         if root.page_count > PAGES_MAX {
             return Err(Error::damaged(ROOT_PAGE, format!("its page count is {}", root.page_count)));
@@ -350,6 +401,7 @@ impl Replay<'_> {
             pages: self.pages,
             records: self.records,
             bytes: self.bytes,
+            tail: self.tail,
         })
     }
 }

@@ -195,9 +195,13 @@ impl JournalFiles {
         state.retired.sort_by_key(|&(number, size)| (std::cmp::Reverse(size), number));
         let mut removed = false;
         while state.retired.len() > SPARES_MAX {
-            let Some((number, _)) = state.retired.pop() else { break };
-            let path = || self.disk.path().join(name(number));
-            self.disk.remove(&name(number)).map_err(|e| Error::io("remove", path(), e))?;
+            let Some((number, size)) = state.retired.pop() else { break };
+            if let Err(error) = self.disk.remove(&name(number)) {
+                // Nothing rests on its absence: the next flush tries again.
+                tracing::warn!(path = %self.disk.path().join(name(number)).display(), %error, "remove a spare journal");
+                state.retired.push((number, size));
+                break;
+            }
             removed = true;
         }
         drop(state);

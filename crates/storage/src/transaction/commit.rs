@@ -24,8 +24,8 @@ use crate::journal::{changes, record};
 use crate::page::header;
 use crate::snapshot::page_table::{Found, Link};
 
-/// Records written together are copied into one write of at most this many bytes.
-const JOINED_SIZE_MAX: usize = 1 << 20;
+/// Records written together are copied into one write of at most this many bytes (a longer one is written alone).
+pub(crate) const JOINED_SIZE_MAX: usize = 1 << 20;
 /// Where the changed bytes of a page take more than this, its difference from the page before is tried.
 const DERIVE_SIZE_MIN: usize = 1024;
 /// Commits that may wait for the disk; the next one waits itself.
@@ -111,7 +111,7 @@ impl CommitTicket {
     /// writes.
     pub fn wait(self) -> Result<TransactionId> {
         drive(&self.inner, self.id)?;
-        after_commit(&self.inner)?;
+        after_commit(&self.inner);
         Ok(self.id)
     }
 
@@ -129,9 +129,8 @@ impl WriteTransaction {
     /// the commit survives is known after the next opening; no more writes are taken until then.
     pub fn commit(mut self) -> Result<TransactionId> {
         let (inner, id) = (self.inner.clone(), self.id);
-        if !self.queue()? {
-            return Ok(TransactionId(id.0 - 1));
-        }
+        // Without changes of its own it still stands for those that it was built on.
+        let id = if self.queue()? { id } else { TransactionId(id.0 - 1) };
         drop(self); // frees the write lock
         CommitTicket { inner, id }.wait()
     }
@@ -444,14 +443,14 @@ fn publish(inner: &Inner, batch: Vec<Pending>, pad: &mut Scratchpad) {
     inner.flusher.committed();
 }
 
-/// What falls due after a commit, where there is no background for it.
-pub(crate) fn after_commit(inner: &Inner) -> Result<()> {
+/// What falls due after a commit, where there is no background for it. The commit is durable whatever becomes of this: a failed
+/// write has made the environment read-only, as the next call tells; a full disk lets the journal grow until a later flush succeeds.
+pub(crate) fn after_commit(inner: &Inner) {
     if crate::flush::is_due(inner) {
         if inner.options.background {
             inner.flusher.wake();
-        } else {
-            crate::flush::flush(inner)?;
+        } else if let Err(error) = crate::flush::flush(inner) {
+            tracing::warn!(path = %inner.disk.path().display(), %error, "flush failed");
         }
     }
-    Ok(())
 }

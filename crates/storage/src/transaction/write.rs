@@ -28,7 +28,7 @@ use crate::journal::record::Compression;
 use crate::page::Page;
 use crate::page::header::{self, PageKind};
 use crate::pages::{DirtyLines, Moves, PageMut, Pages, PagesMut, RunSource};
-use crate::root::RootState;
+use crate::root::{self, RootState};
 use crate::snapshot::page_table::{Content, Found, Link, PAGES_MAX};
 use crate::snapshot::readers::Pin;
 
@@ -314,6 +314,8 @@ impl WriteTransaction {
         self.inner.data.ensure_pages(number + count).map_err(|e| self.inner.fail_on_io(e))?;
         if number == 1 && self.inner.table.newest(ROOT_PAGE).is_none() && self.id.0 == 1 {
             self.new_page(ROOT_PAGE, PageKind::Root)?;
+            let environment = self.inner.environment;
+            root::set_environment(&mut self.page_mut(ROOT_PAGE)?, environment);
         }
         self.root.page_count = number + count;
         Ok(PageNumber(number))
