@@ -12,7 +12,7 @@ fast:
 # Everything that must pass before a change is good. The tests come last: their last line is the count.
 test:
 	cargo fmt --all --check
-	$(MAKE) --no-print-directory lint tidy
+	$(MAKE) --no-print-directory lint tidy loom
 	cargo xtask test
 
 fmt:
@@ -32,7 +32,7 @@ simulate:
 
 # The lock-free parts under a model checker: every interleaving, every value the memory model allows.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
+	RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
 
 # Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
 #   QUICK=1            a tenth of the items: a few minutes

@@ -70,7 +70,7 @@ pub(crate) struct Inner {
     pub(crate) table: PageTable,
     pub(crate) readers: Readers,
     /// The newest durable transaction: what new snapshots see.
-    pub(crate) visible: AtomicU64,
+    pub(crate) visible: crate::snapshot::sync::AtomicU64,
     /// The write lock with the writer's state.
     pub(crate) writer: Arc<Mutex<Writer>>,
     pub(crate) journal: JournalFiles,
@@ -170,7 +170,7 @@ impl Environment {
             data,
             table,
             readers,
-            visible: AtomicU64::new(recovered.last.0),
+            visible: crate::snapshot::sync::AtomicU64::new(recovered.last.0),
             writer: Arc::new(Mutex::new(Writer::new(recovered.last, recovered.last_hash, recovered.root))),
             journal,
             stage: JournalStage::new(),

@@ -13,7 +13,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::format::PAGE_SIZE;
 
 /// Frames in a chunk: 2 MiB, the size of a huge page.
-pub(crate) const CHUNK_FRAMES: usize = (2 << 20) / PAGE_SIZE;
+pub(crate) const CHUNK_FRAMES: usize = if cfg!(loom) { 4 } else { (2 << 20) / PAGE_SIZE };
 const CHUNK_SIZE: usize = CHUNK_FRAMES * PAGE_SIZE;
 /// The first chunks stay without huge pages, so that a small environment stays small.
 const SMALL_CHUNKS: usize = 4;
