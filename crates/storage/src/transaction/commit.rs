@@ -22,7 +22,6 @@ use crate::journal::aligned::AlignedBuffer;
 use crate::journal::files::JournalFile;
 use crate::journal::{changes, record};
 use crate::page::header;
-use crate::pages::Pages;
 use crate::snapshot::page_table::{Found, Link};
 
 /// Records written together are copied into one write of at most this many bytes (a longer one is written alone).
@@ -73,6 +72,11 @@ impl JournalStage {
             buffers: Mutex::default(),
             pages: Mutex::default(),
         }
+    }
+
+    /// Returns when no write is under way.
+    pub(crate) fn wait_for_write(&self) {
+        drop(self.writing.lock());
     }
 
     fn buffer(&self) -> AlignedBuffer {
@@ -306,13 +310,19 @@ impl WriteTransaction {
         {
             let offset = *at;
             *at += size;
+            // The next file is made ready when this one is half full: in time, and not much more than will be used.
+            if offset < file.size / 2 && *at >= file.size / 2 {
+                self.inner.flusher.wake_preparer();
+            }
             return Ok((file.clone(), offset));
         }
         let last = self.writer.last;
         let full = self.writer.journal.as_ref().map(|(file, _)| (file.clone(), last));
         let file = self.inner.journal.next(size, full).map_err(|e| self.inner.fail_on_io(e))?;
+        if size >= file.size / 2 {
+            self.inner.flusher.wake_preparer();
+        }
         self.writer.journal = Some((file.clone(), size));
-        self.inner.flusher.wake_preparer();
         Ok((file, 0))
     }
 }
