@@ -37,7 +37,9 @@ pub(crate) fn name(number: u64) -> String {
 
 /// The number in a file's name (without directory), `None` when it is no journal's.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
-    name.strip_suffix(".journal").filter(|n| n.len() == 16).and_then(|n| n.parse().ok())
+    name.strip_suffix(".journal")
+        .filter(|n| n.len() == 16 && n.bytes().all(|b| b.is_ascii_digit()))
+        .and_then(|n| n.parse().ok())
 }
 
 /// The files that are not the current one.
