@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
 use jackdaw_storage::disk::SimulatedDisk;
-use jackdaw_storage::{Environment, Kind, Options, Order, PAGE_SIZE, Result};
+use jackdaw_storage::{By, Environment, Kind, Options, Order, PAGE_SIZE, Result, RowBuilder, Schema};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 /// The file that the fuzzer makes.
@@ -103,8 +103,14 @@ fn exercise(disk: &SimulatedDisk, read_only: bool) -> Result<()> {
     let snapshot = environment.read()?;
     let trees = snapshot.trees()?;
     let mut keys: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    for (name, _) in trees.iter().filter(|(_, kind)| *kind == Kind::Tree) {
-        let _ = walk(&snapshot, name, &mut keys);
+    for (name, kind) in &trees {
+        let _ = match kind {
+            Kind::Tree => walk(&snapshot, name, &mut keys),
+            Kind::MultiTree => walk_multi(&snapshot, name),
+            Kind::FixedTree => walk_fixed(&snapshot, name),
+            Kind::Table => walk_table(&snapshot, name),
+            _ => Ok(()),
+        };
     }
     drop(snapshot);
     if read_only {
@@ -113,10 +119,14 @@ fn exercise(disk: &SimulatedDisk, read_only: bool) -> Result<()> {
     let mut transaction = environment.write()?;
     let savepoint = transaction.savepoint();
     for (name, kind) in &trees {
-        if *kind != Kind::Tree {
-            continue;
-        }
         let change = |transaction: &mut jackdaw_storage::WriteTransaction| -> Result<()> {
+            match kind {
+                Kind::Tree => {}
+                Kind::MultiTree => return change_multi(transaction, name),
+                Kind::FixedTree => return change_fixed(transaction, name),
+                Kind::Table => return change_table(transaction, name),
+                _ => return Ok(()),
+            }
             let mut tree = transaction.tree_mut(name)?;
             for (_, key) in keys.iter().filter(|(of, _)| of == name).step_by(3) {
                 tree.delete(key)?;
@@ -172,6 +182,92 @@ fn walk(
         cursor.seek(key)?;
         cursor.prev()?;
         let _ = tree.estimate_count(Bound::Included(key), Bound::Unbounded)?;
+    }
+    Ok(())
+}
+
+/// A damaged structure must end as well; the sample has far fewer entries.
+fn count_step(steps: &mut u64) {
+    *steps += 1;
+    assert!(*steps < 10_000_000, "the walk over a small structure does not end");
+}
+
+fn walk_multi(snapshot: &jackdaw_storage::ReadTransaction, name: &[u8]) -> Result<()> {
+    let tree = snapshot.multi_tree(name)?;
+    let (mut cursor, mut steps) = (tree.cursor(), 0);
+    while cursor.next()? {
+        count_step(&mut steps);
+        tree.count(cursor.key())?;
+        tree.contains(cursor.key(), cursor.value())?;
+    }
+    while cursor.prev()? {
+        count_step(&mut steps);
+    }
+    Ok(())
+}
+
+fn walk_fixed(snapshot: &jackdaw_storage::ReadTransaction, name: &[u8]) -> Result<()> {
+    let tree = snapshot.fixed_tree(name)?;
+    let mut steps = 0;
+    for order in [Order::Ascending, Order::Descending] {
+        let mut range = tree.range(Bound::Unbounded, Bound::Unbounded, order);
+        while let Some((key, value)) = range.next()? {
+            count_step(&mut steps);
+            std::hint::black_box(value.len());
+            tree.get(key)?;
+        }
+    }
+    Ok(())
+}
+
+fn walk_table(snapshot: &jackdaw_storage::ReadTransaction, name: &[u8]) -> Result<()> {
+    let table = snapshot.table(name)?;
+    let mut steps = 0;
+    let indexes = 0..table.schema().indexes().len();
+    for by in [By::Primary].into_iter().chain(indexes.map(By::Index)) {
+        for order in [Order::Ascending, Order::Descending] {
+            let mut rows = table.range(by, Bound::Unbounded, Bound::Unbounded, order)?;
+            while let Some(row) = rows.next()? {
+                count_step(&mut steps);
+                let sum = row.as_bytes().iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+                std::hint::black_box(sum);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn change_multi(transaction: &mut jackdaw_storage::WriteTransaction, name: &[u8]) -> Result<()> {
+    let mut tree = transaction.multi_tree_mut(name)?;
+    for number in 0..60_u32 {
+        tree.add(b"many", &number.to_be_bytes())?;
+        tree.remove(b"many", format!("value {number}").as_bytes())?;
+    }
+    tree.delete(b"few").map(|_| ())
+}
+
+fn change_fixed(transaction: &mut jackdaw_storage::WriteTransaction, name: &[u8]) -> Result<()> {
+    let mut tree = transaction.fixed_tree_mut(name)?;
+    let value = vec![7; tree.value_size()];
+    for number in 0..200_i64 {
+        tree.delete(number * 3)?;
+        tree.put(number * 7 - 500, &value)?;
+    }
+    Ok(())
+}
+
+fn change_table(transaction: &mut jackdaw_storage::WriteTransaction, name: &[u8]) -> Result<()> {
+    let mut table = transaction.table_mut(name)?;
+    let mut builder = RowBuilder::new();
+    for number in 0..30_i64 {
+        let id = format!("rows/{number:03}");
+        if number % 3 == 0 {
+            table.delete(id.as_bytes())?;
+            continue;
+        }
+        let body = vec![number as u8; number as usize * 100];
+        let row = builder.push(id.as_bytes()).push_i64(10_000 + number).push(b"g").push(&body).finish()?;
+        table.upsert(row)?;
     }
     Ok(())
 }
@@ -244,6 +340,28 @@ fn make_environment(disk: &SimulatedDisk, target: Target) -> Result<SimulatedDis
                 tree.delete(format!("users/{:04}-1", number * 7 % 5).as_bytes())?;
             }
         }
+        let mut multi = transaction.create_multi_tree(b"multi")?;
+        for i in 0..30 {
+            multi.add(b"many", format!("value {}", number * 30 + i).as_bytes())?;
+        }
+        multi.add(b"few", &number.to_le_bytes())?;
+        drop(multi);
+        let mut fixed = transaction.create_fixed_tree(b"fixed", 12)?;
+        for i in 0..if number < 2 { 3 } else { 300_i64 } {
+            fixed.put(i * 3 - 100, &[number as u8; 12])?;
+        }
+        drop(fixed);
+        let schema = Schema::new(4, 0..1).etag("by_etag", 1).non_unique("by_group", 2..3);
+        let mut table = transaction.create_table(b"table", &schema)?;
+        let mut builder = RowBuilder::new();
+        for i in 0..8_i64 {
+            let id = format!("rows/{:03}", (i * 7 + i64::from(number)) % 40);
+            let etag = i64::from(number) * 100 + i;
+            let body = vec![i as u8; [10, 300, 2000, 9000][i as usize % 4]];
+            let row = builder.push(id.as_bytes()).push_i64(etag).push(b"group").push(&body).finish()?;
+            table.upsert(row)?;
+        }
+        drop(table);
         transaction.commit()?;
         // The hashes of flushed records stand in the header too, so that a journal to be changed has none of those.
         if number == 2 && target != Target::Journal {
