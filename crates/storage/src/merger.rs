@@ -114,9 +114,7 @@ pub(crate) fn submit<T: Send, E: From<Error> + Send>(
             false
         }
     };
-    let job = Job { flag: AtomicU32::new(PENDING), run: Mutex::new(&mut run) };
-    enqueue_and_wait(env, &job);
-    drop(job);
+    enqueue_and_wait(env, &Job { flag: AtomicU32::new(PENDING), run: Mutex::new(&mut run) });
     outcome.unwrap_or_else(|| Err(E::from(Error::Closed)))
 }
 

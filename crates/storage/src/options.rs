@@ -130,7 +130,9 @@ impl Options {
 /// The machine's memory; where the system does not tell, a gigabyte.
 fn memory_size() -> u64 {
     let info = rustix::system::sysinfo();
-    match u64::try_from(info.totalram) {
+    #[allow(clippy::useless_conversion, reason = "the field has 32 bits on some machines")]
+    let units = u64::try_from(info.totalram);
+    match units {
         Ok(units) if units > 0 => units.saturating_mul(u64::from(info.mem_unit.max(1))),
         _ => 1 << 30,
     }

@@ -161,12 +161,6 @@ impl<'a> PageMut<'a> {
         self.write(at, &value.to_le_bytes());
     }
 
-    /// Writes a little-endian `u32` at `at`.
-    #[inline]
-    pub(crate) fn write_u32(&mut self, at: usize, value: u32) {
-        self.write(at, &value.to_le_bytes());
-    }
-
     /// Writes a little-endian `u64` at `at`.
     #[inline]
     pub(crate) fn write_u64(&mut self, at: usize, value: u64) {

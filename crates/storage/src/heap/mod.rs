@@ -148,7 +148,7 @@ fn insert_run(
 
 /// The value's bytes, in place.
 #[inline]
-pub(crate) fn get<'p>(pages: &'p impl Pages, r: ValueRef) -> Result<&'p [u8]> {
+pub(crate) fn get(pages: &impl Pages, r: ValueRef) -> Result<&[u8]> {
     match r.is_run() {
         true => pages.run(r.page()),
         false => Section::new(pages.page(r.page())?)?.get(r.slot()).ok_or_else(|| dangling(r)),

@@ -5,7 +5,7 @@ pub(crate) const ALIGNMENT: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(align(4096))]
-struct Block([u8; ALIGNMENT]);
+struct Block(#[expect(dead_code, reason = "it is seen as bytes alone")] [u8; ALIGNMENT]);
 
 /// Bytes that start at a multiple of [`ALIGNMENT`].
 #[derive(Default)]

@@ -48,8 +48,6 @@ pub(crate) const PAGES_MAX: u64 = (SEGMENT_ENTRIES * SEGMENTS_MAX) as u64;
 pub(crate) struct Link(u64);
 
 impl Link {
-    pub(crate) const NONE: Link = Link(0);
-
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -58,7 +56,7 @@ impl Link {
         (self.0 >> 32) as u32
     }
 
-    /// The version's index, below [`PageTable::version_count`].
+    /// The version's index: below how many versions were ever made.
     pub(crate) fn index(self) -> usize {
         (self.0 as u32 - 1) as usize
     }
@@ -239,11 +237,6 @@ impl PageTable {
     /// The transaction that made the version's page, when recovery can build the page from records since then alone; 0 otherwise.
     pub(crate) fn born(&self, link: Link) -> TransactionId {
         TransactionId(self.version(link).born.load(Ordering::Relaxed))
-    }
-
-    /// How many versions exist, free or not: indices of links are below this.
-    pub(crate) fn version_count(&self) -> usize {
-        self.free.lock().count as usize
     }
 
     /// Takes a version from the free lists (or makes one), stamped with the writer's id and not yet linked.
@@ -580,7 +573,6 @@ impl Found {
     ///
     /// # Safety
     /// As for [`Found::bytes_mut`]; the version is a page.
-    #[expect(clippy::mut_from_ref, reason = "a view of memory that the version only points to")]
     pub(crate) unsafe fn page_mut<'a>(&self) -> &'a mut Page {
         debug_assert_eq!(self.size, PAGE_SIZE);
         // SAFETY: `address` points to PAGE_SIZE bytes that, by the contract, nobody else reads or writes.
@@ -600,7 +592,6 @@ impl Found {
     ///
     /// # Safety
     /// The version belongs to the running write transaction, nobody else reads it, and no other borrow of it exists for `'a`.
-    #[expect(clippy::mut_from_ref, reason = "a view of memory that the version only points to")]
     pub(crate) unsafe fn bytes_mut<'a>(&self) -> &'a mut [u8] {
         // SAFETY: see above.
         unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.size) }

@@ -260,7 +260,6 @@ impl<'p, P: Pages> RowRange<'p, P> {
     }
 
     /// The next row of the walk. After an error the walk is over.
-    #[expect(clippy::should_implement_trait, reason = "like the other walks, so that errors end it")]
     pub(crate) fn next(&mut self) -> Result<Option<Row<'p>>> {
         if self.done {
             return Ok(None);

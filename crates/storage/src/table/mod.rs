@@ -30,7 +30,7 @@ mod state;
 mod tests;
 
 pub(crate) use check::check;
-pub(crate) use copy::{copy_into, copy_rows};
+pub(crate) use copy::copy_rows;
 pub use cursor::By;
 pub(crate) use cursor::{RowCursor, RowRange};
 pub use row::{ROW_COLUMNS_MAX, Row, RowBuilder};

@@ -22,7 +22,6 @@ use crate::journal::aligned::AlignedBuffer;
 use crate::journal::files::JournalFile;
 use crate::journal::{changes, record};
 use crate::page::header;
-use crate::pages::Pages;
 use crate::snapshot::page_table::{Found, Link};
 
 /// Records written together are copied into one write of at most this many bytes (a longer one is written alone).

@@ -216,7 +216,8 @@ impl WriteTransaction {
     pub(crate) fn break_with(&mut self, error: Error) -> Error {
         match &error {
             // Refused before anything was changed.
-            Error::KeyEmpty
+            Error::Invalid(_)
+            | Error::KeyEmpty
             | Error::KeyTooLong { .. }
             | Error::ValueTooLong { .. }
             | Error::TreeNotFound { .. }
@@ -308,7 +309,7 @@ impl WriteTransaction {
     fn append_numbers(&mut self, count: u64) -> Result<PageNumber> {
         let number = self.root.page_count;
         if number + count > PAGES_MAX {
-            return Err(Error::Invalid(format!("an environment has at most {PAGES_MAX} pages")));
+            return Err(Error::environment_full(count));
         }
         self.inner.data.ensure_pages(number + count).map_err(|e| self.inner.fail_on_io(e))?;
         if number == 1 && self.inner.table.newest(ROOT_PAGE).is_none() && self.id.0 == 1 {
