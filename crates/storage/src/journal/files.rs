@@ -167,7 +167,12 @@ impl JournalFiles {
         }
         let file =
             self.disk.open(&name(number), OpenMode::Create).map_err(|e| self.write_error(number, size, e))?;
-        if let Err(error) = file.prewrite(size) {
+        let prepared = if state.zeroed + size <= self.zeroed_max {
+            file.prewrite(size)
+        } else {
+            file.allocate(size).and_then(|()| file.sync())
+        };
+        if let Err(error) = prepared {
             drop(file);
             let _ = self.disk.remove(&name(number)); // so that a full disk has its space back
             return Err(self.write_error(number, size, error));
