@@ -1,5 +1,9 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: fast test fmt lint tidy bench-storage bench-check
+.PHONY: run fast test fmt lint tidy simulate loom bench-storage bench-check
+
+# The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
+run:
+	cargo run --release -q -p jackdaw-cli -- $(or $(ARGS),--help)
 
 # Quick tests: under a minute once built.
 fast:
@@ -19,6 +23,16 @@ lint:
 
 tidy:
 	cargo xtask tidy
+
+# Random histories of the storage engine on a disk that fails and loses power: SEEDS=1000000 (10,000), FIRST=n; SEED=n replays one and
+# tells each step.
+simulate:
+	cargo run --release -q -p jackdaw-storage --example simulate -- $(if $(SEEDS),--seeds $(SEEDS)) \
+	    $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED))
+
+# The lock-free parts under a model checker: every interleaving, every value the memory model allows.
+loom:
+	RUSTFLAGS="--cfg loom" cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
 
 # Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
 #   QUICK=1            a tenth of the items: a few minutes

@@ -3,6 +3,8 @@
 //! `cargo run --release -p jackdaw-bench-document -- --data DIR [WORKLOAD...]`, where a workload is the beginning of a name in the table. `DIR` holds
 //! `NAME.ndjson.gz` files and a folder `json` of `NAME.json.gz` files; nothing here depends on which.
 
+#![forbid(unsafe_code)]
+
 mod peers;
 mod report;
 mod workloads;

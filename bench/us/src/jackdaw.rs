@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use jackdaw_storage::{Environment, Error, Options, Tree, TreeMut};
 
-use crate::engine::{Batch, Engine, Entry, OURS, Purpose, Reader};
+use crate::engine::{Batch, Engine, Entry, OURS, Purpose, Reader, Recovered};
 
 /// The entry for [`crate::run`].
 pub const ENTRY: Entry = Entry { name: OURS, by_default: true, open };
@@ -67,6 +67,11 @@ impl Engine for Jackdaw {
             drop(std::hint::black_box(self.0.read()?));
         }
         Ok(())
+    }
+
+    fn recovered(&self) -> Option<Recovered> {
+        let stats = self.0.stats();
+        Some(Recovered { bytes: stats.recovered_bytes, seconds: stats.open_us as f64 / 1e6 })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

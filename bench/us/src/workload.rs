@@ -156,7 +156,7 @@ pub const WORKLOADS: &[Workload] = &[
     threads(64, workload("w8-64", Kind::Commit, W8, "one item a commit, 64 threads")),
     threads(256, workload("w8-256", Kind::Commit, W8, "one item a commit, 256 threads")),
     workload("w9", Kind::OpenAfterKill, W2, "open after kill -9"),
-    Workload { when: When::Named, ..workload("recovery", Kind::Recover, W2, "recovery per GiB of journal") },
+    workload("recovery", Kind::Recover, W2, "recovery per GiB of journal"),
     Workload {
         when: When::Full,
         ..workload("w2-10m", Kind::Write, W2_10M, "random writes, 10 million items")

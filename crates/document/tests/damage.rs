@@ -1,7 +1,7 @@
 //! Bytes from anywhere: validation is total, what it lets through is safe to use and prints valid JSON, and even without it reading never panics.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
+mod reference;
 
 use jackdaw_document::{Context, Document, Limits, Mode, Style, Value};
 

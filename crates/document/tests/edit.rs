@@ -1,11 +1,11 @@
 //! Edits laid over a document give what the same edits on a parsed text give; differences name exactly what was edited.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
+mod reference;
 
-use common::assert_same;
 use jackdaw_document::{Context, Difference, Error, Mode, Overlay, Path, Style, differences};
 use proptest::prelude::*;
+use reference::assert_same;
 use serde_json::{Value, json};
 
 /// Edits as data, so that they can be made twice.

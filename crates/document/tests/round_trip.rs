@@ -1,11 +1,11 @@
 //! Any JSON value goes into a document and comes back, in both modes; whatever is asked of it in place is what `serde_json` answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
-mod common;
+mod reference;
 
-use common::assert_same;
 use jackdaw_document::{ChunkPrinter, Context, Document, Mode, Property, Style};
 use proptest::prelude::*;
+use reference::assert_same;
 
 /// JSON values with the shapes that matter: few names often repeated, many distinct names, text with escapes, all sorts of numbers.
 fn value() -> impl Strategy<Value = serde_json::Value> {
@@ -161,14 +161,14 @@ fn count(value: &serde_json::Value) -> usize {
 #[test]
 fn real_documents_round_trip() {
     let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let mut files = common::files(&own);
+    let mut files = reference::files(&own);
     assert!(!files.is_empty());
-    if let Some(directory) = common::data_directory() {
-        files.extend(common::files(&directory));
+    if let Some(directory) = reference::data_directory() {
+        files.extend(reference::files(&directory));
     }
-    let mut context = Context::with_limits(common::limits());
+    let mut context = Context::with_limits(reference::limits());
     for file in files {
-        let texts = common::texts(&file);
+        let texts = reference::texts(&file);
         // The large sets are alike from document to document: a bounded number from each file keeps this under a minute.
         let step = (texts.len() / 1500).max(1);
         for text in texts.iter().step_by(step) {

@@ -19,12 +19,13 @@ use crate::disk::{Disk, OpenMode, RealDisk};
 use crate::environment::random_identity;
 use crate::error::{Error, Result};
 use crate::format::{
-    PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, TransactionId, VALUE_SIZE_MAX, read_u32, read_u64,
+    PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId, VALUE_SIZE_MAX, read_u32, read_u64,
 };
 use crate::free_space;
 use crate::header_file::{Header, HeaderFiles};
 use crate::page::header::{self, PageKind};
 use crate::pages::Pages;
+use crate::root;
 use crate::transaction::read::ReadTransaction;
 use crate::transaction::write::run_length;
 
@@ -237,6 +238,8 @@ impl HashedRead<'_> {
 struct Target {
     disk: Arc<dyn Disk>,
     data: Arc<dyn crate::disk::File>,
+    /// An identity of its own: a journal of the original must never be taken for this one's.
+    environment: u64,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -257,10 +260,14 @@ impl Target {
         let data = disk
             .open(crate::data_file::NAME, OpenMode::Create)
             .map_err(|e| Error::io("create", directory.join(crate::data_file::NAME), e))?;
-        Ok(Target { disk: Arc::new(disk), data, _lock: lock })
+        Ok(Target { disk: Arc::new(disk), data, environment: random_identity(), _lock: lock })
     }
 
     fn write(&self, number: PageNumber, bytes: &[u8]) -> Result<()> {
+        if number == ROOT_PAGE && bytes.len() == PAGE_SIZE {
+            let bytes = root::copy_for(bytes, self.environment);
+            return self.data.write_at(0, &bytes).map_err(|e| self.failed("write", e));
+        }
         self.data.write_at(number.offset(), bytes).map_err(|e| self.failed("write", e))
     }
 
@@ -277,8 +284,7 @@ impl Target {
         self.data.allocate(page_count * PAGE_SIZE as u64).map_err(|e| self.failed("extend", e))?;
         self.data.sync().map_err(|e| self.failed("sync", e))?;
         let headers = HeaderFiles::open(&self.disk, OpenMode::Create)?;
-        // An identity of its own: a journal of the original must never be taken for this one's.
-        let environment = random_identity();
+        let environment = self.environment;
         let header =
             Header { environment, generation: 1, synced: id, synced_hash: 0, first_journal: 1, page_count };
         headers.write(&header)?;

@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId};
 use crate::free_space;
+use crate::multi::MultiTree;
 use crate::page::header::PageKind;
 use crate::pages::Pages;
 use crate::root::RootState;
 use crate::transaction::catalog::{self, Kind, State};
 use crate::transaction::read::ReadTransaction;
 use crate::visit::Visitor;
-use crate::{Environment, btree};
+use crate::{Environment, btree, fixed, table};
 
 /// Problems reported at most; further ones are counted.
 const PROBLEMS_MAX: usize = 1000;
@@ -61,7 +62,7 @@ pub struct TreeReport {
     pub name: Vec<u8>,
     /// Its kind.
     pub kind: Kind,
-    /// Keys or rows.
+    /// Keys, values of all keys (of a multi-value tree), or rows.
     pub entries: u64,
     /// Levels of its (main) tree; 0 when empty.
     pub depth: usize,
@@ -258,6 +259,9 @@ impl State {
     fn check(&self, pages: &impl Pages, visitor: &mut dyn Visitor) -> Result<()> {
         match self {
             State::Tree(state) => btree::Tree::new(pages, state).check(visitor).map(|_| ()),
+            State::MultiTree(state) => MultiTree::new(pages, state).check(visitor),
+            State::FixedTree(state) => fixed::visit(pages, state, &mut |_, _| {}, visitor),
+            State::Table(state) => table::check(pages, state, visitor),
         }
     }
 
@@ -265,6 +269,9 @@ impl State {
     fn size(&self) -> (u64, usize) {
         match self {
             State::Tree(state) => (state.entries, state.depth),
+            State::MultiTree(state) => (state.values, state.tree.depth),
+            State::FixedTree(state) => (state.entries(), state.depth()),
+            State::Table(state) => (state.rows(), state.depth()),
         }
     }
 }

@@ -41,7 +41,9 @@ impl ReadTransaction {
         for (name, state) in entries(self, &self.root()?.catalog)? {
             match state.kind() {
                 Kind::Tree => self.copy_tree(&name, &target)?,
-                other => return Err(Error::Invalid(format!("a {} cannot be compacted", other.name()))),
+                Kind::MultiTree => self.copy_multi_tree(&name, &target)?,
+                Kind::FixedTree => self.copy_fixed_tree(&name, &target)?,
+                Kind::Table => self.copy_table(&name, &target)?,
             }
         }
         let last = target.last_transaction();
@@ -65,6 +67,65 @@ impl ReadTransaction {
             drop(tree);
             tx.commit()?;
             if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn copy_multi_tree(&self, name: &[u8], target: &Environment) -> Result<()> {
+        let mut cursor = self.multi_tree(name)?.cursor();
+        let mut more = cursor.first()?;
+        loop {
+            let mut tx = target.write()?;
+            let mut tree = tx.create_multi_tree(name)?;
+            let mut copied = 0;
+            while more && copied < BATCH_BYTES {
+                let (key, value) = (cursor.key(), cursor.value());
+                copied += key.len() + value.len();
+                tree.add(key, value)?;
+                more = cursor.next()?;
+            }
+            drop(tree);
+            tx.commit()?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    fn copy_fixed_tree(&self, name: &[u8], target: &Environment) -> Result<()> {
+        let source = self.fixed_tree(name)?;
+        let mut cursor = source.cursor();
+        let mut entry = cursor.first()?;
+        loop {
+            let mut tx = target.write()?;
+            let mut tree = tx.create_fixed_tree(name, source.value_size())?;
+            let mut copied = 0;
+            while let Some((key, value)) = entry
+                && copied < BATCH_BYTES
+            {
+                copied += size_of_val(&key) + value.len();
+                tree.put(key, value)?;
+                entry = cursor.next()?;
+            }
+            drop(tree);
+            tx.commit()?;
+            if entry.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn copy_table(&self, name: &[u8], target: &Environment) -> Result<()> {
+        let source = self.table(name)?;
+        let mut last = None;
+        loop {
+            let mut tx = target.write()?;
+            let mut table = tx.create_table(name, source.schema())?;
+            last = table.copy_rows(&source, last.as_deref(), BATCH_BYTES as u64)?;
+            drop(table);
+            tx.commit()?;
+            if last.is_none() {
                 return Ok(());
             }
         }

@@ -140,7 +140,7 @@ impl Environment {
             Ok(lock) => lock,
             Err(pid) => return Err(Error::Locked { path, pid }),
         };
-        let (header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
+        let (mut header, headers) = if HeaderFiles::exist(&*disk)? && !is_unfinished(&disk)? {
             let header = HeaderFiles::read(&*disk)?;
             (header, if options.read_only { None } else { Some(HeaderFiles::open(&disk, OpenMode::Create)?) })
         } else {
@@ -154,9 +154,21 @@ impl Environment {
             header.first_journal,
             options.journal_file_size_min,
             options.journal_file_size_max,
+            options.journal_zeroed_max,
         );
         let (table, readers) = (PageTable::new(), Readers::new());
-        let recovered = recovery::recover(&*disk, &header, &data, &table, &journal, options.read_only)?;
+        let recovered = recovery::recover(
+            &*disk,
+            &header,
+            &data,
+            &table,
+            &journal,
+            options.read_only,
+            options.background,
+        )?;
+        if let Some(headers) = &headers {
+            recovered.settle(&*disk, headers, &mut header)?;
+        }
         let counters = Counters::default();
         counters.recovered_records.store(recovered.records, Ordering::Relaxed);
         counters.recovered_bytes.store(recovered.bytes, Ordering::Relaxed);
@@ -237,8 +249,9 @@ impl Environment {
         crate::merger::submit(self, job)
     }
 
-    /// Writes all durable changes that no older snapshot holds back to the data file, syncs it and puts the journal away. Returns the
-    /// transaction up to which the data file is complete. Happens by itself; call it to bound the next recovery.
+    /// Writes all changes up to now to the data file, syncs it and puts the journal away, unless an older snapshot is open, whose pages
+    /// would be overwritten: then nothing happens. Returns the transaction up to which the data file is complete. Happens by itself;
+    /// call it to bound the next recovery. Waits for an open write transaction.
     pub fn flush(&self) -> Result<TransactionId> {
         self.inner.check_writable()?;
         crate::flush::flush(&self.inner)
@@ -263,21 +276,20 @@ impl Environment {
     }
 }
 
-/// Whether the directory holds what an interrupted creation leaves: no header that can be read, and nothing else yet.
+/// Whether the directory holds what an interrupted creation leaves: headers that were not written whole, and nothing that they could
+/// belong to: no data and no journal.
 fn is_unfinished(disk: &Arc<dyn Disk>) -> Result<bool> {
-    if !matches!(HeaderFiles::read(&**disk), Err(Error::FileDamaged { .. } | Error::Io { .. })) {
-        return Ok(false);
+    match HeaderFiles::read(&**disk) {
+        Err(Error::FileDamaged { .. }) => {}
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
+        _ => return Ok(false),
     }
-    for name in crate::header_file::NAMES.into_iter().chain([crate::data_file::NAME]) {
-        let path = disk.path().join(name);
-        if disk.exists(name).map_err(|e| Error::io("look for", &path, e))? {
-            let file = disk.open(name, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
-            let length = file.len().map_err(|e| Error::io("read the length of", &path, e))?;
-            let mut bytes = vec![0; length.min(8192) as usize];
-            file.read_at(0, &mut bytes).map_err(|e| Error::io("read", &path, e))?;
-            if name == crate::data_file::NAME && length != 0 || bytes.iter().any(|&b| b != 0) {
-                return Ok(false);
-            }
+    let name = crate::data_file::NAME;
+    let path = disk.path().join(name);
+    if disk.exists(name).map_err(|e| Error::io("look for", &path, e))? {
+        let file = disk.open(name, OpenMode::Read).map_err(|e| Error::io("open", &path, e))?;
+        if !file.is_empty().map_err(|e| Error::io("read the length of", &path, e))? {
+            return Ok(false);
         }
     }
     let journals = disk.list(crate::journal::files::DIRECTORY);

@@ -176,6 +176,16 @@ impl Error {
         Error::PageDamaged { page, reason: reason.into() }
     }
 
+    /// The environment has as many pages as the format allows and cannot get `pages` more.
+    #[cold]
+    pub(crate) fn environment_full(pages: u64) -> Error {
+        Error::DiskFull {
+            what: "the environment, as large as one can be,".to_owned(),
+            bytes: pages * crate::format::PAGE_SIZE as u64,
+            source: io::ErrorKind::StorageFull.into(),
+        }
+    }
+
     /// Wraps an I/O error with what was being done to which file.
     #[cold]
     pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Error {

@@ -1,7 +1,7 @@
 //! Flush and sync: from scratch memory to the data file, off every lock that a transaction needs.
 //!
-//! A flush takes all pages to one transaction's state: the newest that no open snapshot is behind. Page by page in rising
-//! order it writes the version that this state has, and then unlinks it, so that readers find the page in the mapped file.
+//! A flush takes the data file to one transaction's state, the newest when it begins, once no open snapshot is older. Page by
+//! page in rising order it writes the version that this state has, and then unlinks it, so that readers find the page in the mapped file.
 //! The journal still holds everything until the data file is synced and a header says so; only then are journal files let go.
 //!
 //! Order, and why:
@@ -32,6 +32,8 @@ const CHUNK_PAGES: usize = 256;
 const SYNC_BYTES: u64 = 32 << 20;
 /// Scratch memory that an idle environment keeps, in bytes.
 const IDLE_SCRATCH: u64 = 1 << 20;
+/// How often a flush looks whether the snapshots it waits for are gone.
+const READERS_WAIT: Duration = Duration::from_millis(2);
 /// The longest that one write transaction is held back while the flush catches up, step by step, before it is let through anyway.
 const THROTTLE_STEP_MAX: Duration = Duration::from_millis(8);
 
@@ -48,6 +50,8 @@ pub(crate) struct Flusher {
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The oldest snapshot that a warning was given about.
     warned: AtomicU64,
+    /// A flush cannot go on because of snapshots older than its state.
+    held_up: AtomicBool,
 }
 
 #[derive(Default)]
@@ -100,6 +104,7 @@ impl Flusher {
             active: AtomicBool::new(recovered.records > 0),
             threads: Mutex::default(),
             warned: AtomicU64::new(0),
+            held_up: AtomicBool::new(false),
         }
     }
 
@@ -193,7 +198,14 @@ fn flush_thread(inner: &Inner) {
             if is_idle {
                 flusher.active.store(false, Ordering::Release);
             }
-            match flush(inner) {
+            let wait_for_readers = || {
+                let mut signals = flusher.signals.lock();
+                if !signals.stop {
+                    flusher.changed.wait_for(&mut signals, READERS_WAIT);
+                }
+                !signals.stop && inner.check_healthy().is_ok()
+            };
+            match flush_when(inner, wait_for_readers) {
                 Ok(_) if is_idle => {
                     inner.table.reclaim(&inner.readers);
                     inner.table.trim(IDLE_SCRATCH);
@@ -260,9 +272,8 @@ pub(crate) fn throttle(inner: &Inner) {
             break;
         }
         inner.flusher.wake();
-        let oldest = inner.oldest_pinned();
-        if oldest <= inner.flusher.synced() {
-            warn_of_reader(inner, oldest);
+        if inner.flusher.held_up.load(Ordering::Acquire) {
+            warn_of_reader(inner, inner.oldest_pinned());
             break;
         }
         let fullness = (used - soft) as f64 / (max - soft).max(1) as f64;
@@ -289,14 +300,42 @@ fn warn_of_reader(inner: &Inner, oldest: TransactionId) {
 
 /// See [`crate::Environment::flush`].
 pub(crate) fn flush(inner: &Inner) -> Result<TransactionId> {
+    flush_when(inner, || false)
+}
+
+/// Chooses the state to flush, the *boundary*: the newest that has been executed, at this moment. From then on the writer does not count
+/// on records to build the pages that this state has. Older snapshots still read pages that the flush would overwrite; it goes
+/// on once they are gone, for which it waits as long as `wait` says so.
+fn flush_when(inner: &Inner, wait: impl Fn() -> bool) -> Result<TransactionId> {
     let mut header = inner.flush.lock();
     inner.check_healthy()?;
-    let (pin, newest) = inner.readers.pin(&inner.visible)?;
-    let target = inner.oldest_pinned().min(newest);
-    if newest.0 - target.0 > inner.options.reader_lag_warning {
-        warn_of_reader(inner, target);
+    if TransactionId(inner.visible.load(Ordering::Acquire)) == header.synced {
+        return Ok(header.synced);
     }
-    let result = if target > header.synced { flush_to(inner, &mut header, target) } else { Ok(()) };
+    let (pin, target) = {
+        let mut writer = inner.writer.lock();
+        let pin = inner.readers.pin_at(writer.last)?;
+        writer.boundary = writer.last;
+        (pin, writer.last)
+    };
+    let result = drive(inner, target).and_then(|()| {
+        let mut warned = false;
+        while inner.oldest_pinned() < target {
+            if !warned {
+                warned = true;
+                inner.flusher.held_up.store(true, Ordering::Release);
+            }
+            let oldest = inner.oldest_pinned();
+            if target.0.saturating_sub(oldest.0) > inner.options.reader_lag_warning {
+                warn_of_reader(inner, oldest);
+            }
+            if !wait() {
+                return Ok(());
+            }
+        }
+        inner.flusher.held_up.store(false, Ordering::Release);
+        flush_to(inner, &mut header, target)
+    });
     inner.readers.unpin(pin);
     inner.table.reclaim(&inner.readers);
     inner.memory_freed.1.notify_all();
@@ -330,10 +369,11 @@ fn flush_to(inner: &Inner, header: &mut Header, target: TransactionId) -> Result
     };
     let Some(headers) = &inner.headers else { return Err(Error::ReadOnly) };
     headers.write(&next)?;
-    *header = next;
+    let before = std::mem::replace(header, next);
     inner.flusher.synced.store(target.0, Ordering::Release);
     inner.flusher.unflushed.lock().forget_before(target);
-    inner.journal.retire(target)?;
+    // Not what the header before needs: should the new one be damaged, opening begins there and loses nothing.
+    inner.journal.retire(before.synced)?;
     inner.counters.flushes.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -439,8 +479,14 @@ pub(crate) fn flush_and_tidy(inner: &Inner) -> Result<()> {
     drive(inner, last)?;
     let synced = flush(inner)?;
     if synced == last {
-        let page_count = inner.flush.lock().page_count;
-        inner.data.truncate_pages(page_count)?;
+        // Both headers say the same before the journal goes, so that one of them suffices.
+        let mut header = inner.flush.lock();
+        let next = Header { generation: header.generation + 1, ..*header };
+        if let Some(headers) = &inner.headers {
+            headers.write(&next)?;
+        }
+        *header = next;
+        inner.data.truncate_pages(header.page_count)?;
         inner.journal.remove_all()?;
     }
     Ok(())

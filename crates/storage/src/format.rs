@@ -19,6 +19,9 @@ pub const KEY_SIZE_MAX: usize = 2048;
 /// The longest value any tree takes, in bytes (2 GiB).
 pub const VALUE_SIZE_MAX: u64 = 2 << 30;
 
+/// The longest value of a fixed-size tree, in bytes.
+pub const FIXED_VALUE_SIZE_MAX: usize = 128;
+
 /// A value longer than this many bytes does not lie in the leaf beside its key but in a section page (many values
 /// a page) or, when longer than [`SECTION_VALUE_SIZE_MAX`], in an overflow run. Small enough that a leaf always
 /// holds many entries, large enough that index entries and small rows need no second page.

@@ -92,7 +92,7 @@ fn bitmap_page_or_new(pages: &mut impl SpacePages, at: u64) -> Result<PageNumber
     }
     let directory_at = (at / DIRECTORY_ENTRIES) as usize;
     if directory_at >= root::DIRECTORIES_MAX {
-        return Err(Error::Invalid("the environment is larger than its free bitmap can describe".to_owned()));
+        return Err(Error::environment_full(1));
     }
     let mut directory = root::directory(pages.page(ROOT_PAGE)?, directory_at);
     if !directory.is_some() {
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(take(&mut p, &mut h, count, 39, &|_| None).unwrap(), Some(PageNumber(111)));
         assert_eq!(take(&mut p, &mut h, count, 3, &|_| None).unwrap(), Some(PageNumber(BITMAP_PAGES - 3)));
         assert_eq!(take(&mut p, &mut h, count, 1, &|_| None).unwrap(), Some(PageNumber(BITMAP_PAGES)));
-        assert_eq!(free_of(&p, count), [BITMAP_PAGES + 1..BITMAP_PAGES + 3]);
+        assert_eq!(free_of(&p, count), std::slice::from_ref(&(BITMAP_PAGES + 1..BITMAP_PAGES + 3)));
         for page in &p.0[1..] {
             if kind(&page[..]) == Some(PageKind::FreeBitmap) {
                 crate::page::bitmap::validate(page).unwrap();

@@ -157,6 +157,8 @@ impl HeaderFiles {
                     .to_owned(),
             }),
             (Ok(a), Ok(b)) => Ok(if a.generation >= b.generation { a } else { b }),
+            // What could not be read may be the newer one.
+            (Err(e), _) | (_, Err(e)) if is_unreadable(&e) => Err(e),
             // Another version or a foreign file beside a sound header is no torn write: refuse it.
             (Ok(_), Err(e @ (Error::Version { .. } | Error::Foreign { .. }))) => Err(e),
             (Err(e @ (Error::Version { .. } | Error::Foreign { .. })), _) => Err(e),
@@ -170,7 +172,17 @@ impl HeaderFiles {
     pub(crate) fn write(&self, header: &Header) -> Result<()> {
         let turn = (header.generation % 2) as usize;
         let path = || self.disk.path().join(NAMES[turn]);
-        self.files[turn].write_at(0, &header.encode()).map_err(|e| Error::io("write", path(), e))?;
+        self.files[turn].write_at(0, &header.encode()).map_err(|e| match e.kind() {
+            std::io::ErrorKind::StorageFull => {
+                Error::DiskFull { what: path().display().to_string(), bytes: SIZE as u64, source: e }
+            }
+            _ => Error::io("write", path(), e),
+        })?;
         self.files[turn].sync().map_err(|e| Error::io("sync", path(), e))
     }
+}
+
+/// Whether the file is there but could not be read.
+fn is_unreadable(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() != std::io::ErrorKind::NotFound)
 }

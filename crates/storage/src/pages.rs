@@ -39,6 +39,10 @@ pub(crate) trait PagesMut: Pages {
 
     /// Gives back the overflow run that starts at `number`.
     fn free_run(&mut self, number: PageNumber) -> Result<()>;
+
+    /// Says that the new page `target` is about to get much of what `source` held when the transaction began, so that the
+    /// journal may store it as a difference. Only a hint.
+    fn derives(&mut self, _target: PageNumber, _source: PageNumber) {}
 }
 
 /// Where a run's bytes come from.
@@ -66,16 +70,60 @@ pub(crate) const LINE_SIZE: usize = PAGE_SIZE / 128;
 /// so debug builds compare whole pages at commit.
 pub(crate) type DirtyLines = u128;
 
+/// A move of bytes inside a page: `size` bytes from `from` to `to`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Move {
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+    pub(crate) size: u16,
+}
+
+/// The first moves inside a page in this transaction, so that the journal can repeat them instead of storing what they moved.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Moves {
+    count: u8,
+    moves: [Move; Moves::MAX],
+}
+
+impl Moves {
+    /// Later moves are not recorded; their effect is stored as changed bytes.
+    const MAX: usize = 8;
+    /// Moves of fewer bytes are not worth recording.
+    const SIZE_MIN: usize = 12;
+
+    fn push(&mut self, from: usize, to: usize, size: usize) {
+        if size >= Self::SIZE_MIN && (self.count as usize) < Self::MAX {
+            self.moves[self.count as usize] = Move { from: from as u16, to: to as u16, size: size as u16 };
+            self.count += 1;
+        }
+    }
+
+    /// The recorded moves in order.
+    pub(crate) fn as_slice(&self) -> &[Move] {
+        &self.moves[..self.count as usize]
+    }
+}
+
 /// A page of the current write transaction, changed only through methods that mark what they change.
 pub(crate) struct PageMut<'a> {
     bytes: &'a mut Page,
     lines: &'a mut DirtyLines,
+    moves: Option<&'a mut Moves>,
 }
 
 impl<'a> PageMut<'a> {
     /// Wraps a page and its record of changed lines.
     pub(crate) fn new(bytes: &'a mut Page, lines: &'a mut DirtyLines) -> PageMut<'a> {
-        PageMut { bytes, lines }
+        PageMut { bytes, lines, moves: None }
+    }
+
+    /// As [`PageMut::new`], recording moves too.
+    pub(crate) fn with_moves(
+        bytes: &'a mut Page,
+        lines: &'a mut DirtyLines,
+        moves: &'a mut Moves,
+    ) -> PageMut<'a> {
+        PageMut { bytes, lines, moves: Some(moves) }
     }
 
     /// The bytes for reading.
@@ -113,12 +161,6 @@ impl<'a> PageMut<'a> {
         self.write(at, &value.to_le_bytes());
     }
 
-    /// Writes a little-endian `u32` at `at`.
-    #[inline]
-    pub(crate) fn write_u32(&mut self, at: usize, value: u32) {
-        self.write(at, &value.to_le_bytes());
-    }
-
     /// Writes a little-endian `u64` at `at`.
     #[inline]
     pub(crate) fn write_u64(&mut self, at: usize, value: u64) {
@@ -129,6 +171,9 @@ impl<'a> PageMut<'a> {
     #[inline]
     pub(crate) fn move_within(&mut self, from: usize, to: usize, size: usize) {
         self.mark(to, size);
+        if let Some(moves) = &mut self.moves {
+            moves.push(from, to, size);
+        }
         self.bytes.copy_within(from..from + size, to);
     }
 

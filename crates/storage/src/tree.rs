@@ -31,7 +31,7 @@ impl WriteTransaction {
     /// Errors: [`crate::Error::TreeNotFound`], [`crate::Error::TreeKind`].
     pub fn tree_mut(&mut self, name: &[u8]) -> Result<TreeMut<'_>> {
         let at = self.open_existing(name, Kind::Tree)?;
-        Ok(TreeMut::new(self, at))
+        TreeMut::new(self, at)
     }
 
     /// The tree of this name for writing; an empty one is made when there is none.
@@ -39,7 +39,7 @@ impl WriteTransaction {
     /// Errors: [`crate::Error::TreeKind`], and those of a key for the name.
     pub fn create_tree(&mut self, name: &[u8]) -> Result<TreeMut<'_>> {
         let at = self.open_or_create(name, State::Tree(TreeState::default()))?;
-        Ok(TreeMut::new(self, at))
+        TreeMut::new(self, at)
     }
 }
 
@@ -63,7 +63,6 @@ impl<'t, T: Pages> Tree<'t, T> {
     fn open(pages: &'t T, name: &[u8], state: State) -> Result<Tree<'t, T>> {
         match state {
             State::Tree(state) => Ok(Tree { tree: btree::Tree::new(pages, &state), entries: state.entries }),
-            #[expect(unreachable_patterns, reason = "other kinds are on their way")]
             other => Err(wrong_kind(name, other.kind(), Kind::Tree)),
         }
     }
@@ -237,9 +236,12 @@ pub struct TreeMut<'t> {
 }
 
 impl<'t> TreeMut<'t> {
-    fn new(tx: &'t mut WriteTransaction, at: usize) -> TreeMut<'t> {
-        let (State::Tree(state), hint) = tx.lend_state(at);
-        TreeMut { tx, at, state, hint, changed: false }
+    /// Takes the state at `at`, which is a tree's.
+    fn new(tx: &'t mut WriteTransaction, at: usize) -> Result<TreeMut<'t>> {
+        match tx.lend_state(at)? {
+            (State::Tree(state), hint) => Ok(TreeMut { tx, at, state, hint, changed: false }),
+            (other, _) => unreachable!("a {} opened as a tree", other.kind().name()),
+        }
     }
 
     #[inline]

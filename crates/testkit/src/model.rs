@@ -100,7 +100,7 @@ pub enum Operation {
     Drop { name: String },
     /// Renames a structure; refused when there is none, or the new name is taken.
     Rename { from: String, to: String },
-    /// Sets a key of a tree.
+    /// Sets a key of a tree; tells whether it was there.
     Put { name: String, key: Vec<u8>, value: Arc<Vec<u8>> },
     /// Removes a key of a tree; tells whether it was there.
     Delete { name: String, key: Vec<u8> },
@@ -108,7 +108,7 @@ pub enum Operation {
     MultiAdd { name: String, key: Vec<u8>, value: Vec<u8> },
     /// Removes a value of a key of a multi-value tree; tells whether it was there.
     MultiRemove { name: String, key: Vec<u8>, value: Vec<u8> },
-    /// Sets a key of a fixed-size tree.
+    /// Sets a key of a fixed-size tree; tells whether it was there.
     FixedPut { name: String, key: i64, value: [u8; FIXED_VALUE_SIZE] },
     /// Removes a key of a fixed-size tree; tells whether it was there.
     FixedDelete { name: String, key: i64 },
@@ -239,8 +239,7 @@ impl Model {
         let Some(structure) = self.structures.get_mut(operation.name()) else { return Outcome::Refused };
         match (operation, Arc::make_mut(structure)) {
             (Operation::Put { key, value, .. }, Structure::Tree(map)) => {
-                map.insert(key.clone(), Arc::clone(value));
-                Outcome::Done
+                Outcome::Was(map.insert(key.clone(), Arc::clone(value)).is_some())
             }
             (Operation::Delete { key, .. }, Structure::Tree(map)) => Outcome::Was(map.remove(key).is_some()),
             (Operation::MultiAdd { key, value, .. }, Structure::Multi(map)) => {
@@ -255,8 +254,7 @@ impl Model {
                 Outcome::Was(was)
             }
             (Operation::FixedPut { key, value, .. }, Structure::Fixed(map)) => {
-                map.insert(*key, *value);
-                Outcome::Done
+                Outcome::Was(map.insert(*key, *value).is_some())
             }
             (Operation::FixedDelete { key, .. }, Structure::Fixed(map)) => {
                 Outcome::Was(map.remove(key).is_some())

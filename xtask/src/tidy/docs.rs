@@ -10,7 +10,7 @@ const LISTED: &[&str] = &["docs/format/", "docs/decisions/"];
 
 /// What each document must have, so that it cannot be lost by accident.
 const SECTIONS: &[(&str, &[&str])] = &[
-    ("README.md", &["make test"]),
+    ("README.md", &["make run", "make test"]),
     ("CHANGELOG.md", &["\n## Unreleased\n"]),
     ("ARCHITECTURE.md", &["\n## Code map\n"]),
     ("docs/glossary.md", &[]),

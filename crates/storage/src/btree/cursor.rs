@@ -185,11 +185,6 @@ impl<'p, P: Pages> Cursor<'p, P> {
         }
     }
 
-    /// The number of the leaf the cursor is in and how many entries it has.
-    pub(super) fn leaf_entries(&self) -> (PageNumber, usize) {
-        (self.leaf.map_or(PageNumber::NONE, |(_, number)| number), self.count)
-    }
-
     /// Goes to the leaf that has the key or would take it. When it has it, the cursor is there. `None` for an empty tree.
     fn search(&mut self, key: &[u8]) -> Result<Option<Result<usize, usize>>> {
         check_key(key)?;

@@ -110,6 +110,7 @@ impl<P: PagesMut> TreeMut<'_, P> {
             prefix = key[..common_prefix_size(&first, key)].to_vec();
         }
         let index_high = if index >= at { index - at + 1 } else { 0 };
+        self.pages.derives(new, number);
         leaf::build(&mut self.pages.page_mut(new)?, &prefix, high, index_high);
         let mut page = self.pages.page_mut(number)?;
         let stays = match place {
@@ -235,6 +236,7 @@ impl<P: PagesMut> TreeMut<'_, P> {
                         high[1].copy_separator(&mut last);
                         prefix = last[..common_prefix_size(&first, &last)].to_vec();
                     }
+                    self.pages.derives(new, number);
                     branch::build(&mut self.pages.page_mut(new)?, &prefix, high);
                     let mut page = self.pages.page_mut(number)?;
                     if index + 1 >= at && old.child(index) == left {

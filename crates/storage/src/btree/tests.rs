@@ -482,6 +482,7 @@ fn pages_that_become_lean_are_merged_or_levelled() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "builds several trees")]
 fn a_check_finds_what_is_broken() {
     let sound = || {
         let mut twins = Twins::new();

@@ -22,15 +22,12 @@ pub(crate) use delete::{clear, delete, delete_range};
 pub(crate) use insert::put;
 
 use crate::error::{Error, Result};
-use crate::format::{PageNumber, read_u16, read_u64};
-use crate::page::fixed::{Branch, Entries, FIXED_VALUE_SIZE_MAX};
+use crate::format::{FIXED_VALUE_SIZE_MAX, PageNumber, read_u16, read_u64};
+use crate::page::fixed::{Branch, Entries};
 use crate::pages::Pages;
 
 /// Bytes of entries that are kept in the state instead of in pages.
 const EMBEDDED_SIZE_MAX: usize = 128;
-
-/// The longest encoded [`FixedState`], in bytes.
-pub(crate) const FIXED_STATE_SIZE_MAX: usize = EMBEDDED_AT + EMBEDDED_SIZE_MAX;
 
 /// The deepest tree that is followed, in levels. One of this depth cannot come about: a root has split, so had 510
 /// children, each time a level was added.
@@ -41,7 +38,7 @@ const PAGED_SIZE: usize = 36;
 
 /// A fixed-size tree's state: it changes with every change of the tree and belongs to the same transaction.
 ///
-/// Encoded, in [`FIXED_STATE_SIZE_MAX`] bytes at most:
+/// Encoded, in 132 bytes at most:
 ///
 /// | offset | size | name | meaning |
 /// |---|---|---|---|
@@ -113,11 +110,6 @@ impl FixedState {
     /// Forgets what saves work but is only good for the pages as they are now: for going back to a savepoint.
     pub(crate) fn forget_hints(&mut self) {
         self.last_leaf = PageNumber::NONE;
-    }
-
-    /// Branch pages and leaf pages.
-    pub(crate) fn page_counts(&self) -> (u64, u64) {
-        (self.branch_pages, self.leaf_pages)
     }
 
     /// Appends the bytes to keep the state as.

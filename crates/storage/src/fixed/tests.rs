@@ -74,7 +74,7 @@ impl Tree {
         assert!(visited.iter().map(|(key, value)| (*key, &value[..])).eq(expected));
         let mut bytes = Vec::new();
         self.state.encode(&mut bytes);
-        assert!(bytes.len() <= FIXED_STATE_SIZE_MAX);
+        assert!(bytes.len() <= EMBEDDED_AT + EMBEDDED_SIZE_MAX);
         let (mut decoded, size) = FixedState::decode(&bytes).unwrap();
         assert_eq!(size, bytes.len());
         (decoded.last_leaf, decoded.last_key) = (self.state.last_leaf, self.state.last_key);
@@ -237,7 +237,7 @@ fn run(tree: &mut Tree, steps: &[Step]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 3 } else { 256 },
+        cases: if cfg!(miri) { 3 } else { ProptestConfig::default().cases },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

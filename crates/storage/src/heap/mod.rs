@@ -46,7 +46,8 @@ impl ValueRef {
         PageNumber(self.0 >> 16)
     }
 
-    fn slot(self) -> u16 {
+    /// The slot of the page that the value is in; of no meaning for an overflow run.
+    pub(crate) fn slot(self) -> u16 {
         self.0 as u16
     }
 
@@ -147,7 +148,7 @@ fn insert_run(
 
 /// The value's bytes, in place.
 #[inline]
-pub(crate) fn get<'p>(pages: &'p impl Pages, r: ValueRef) -> Result<&'p [u8]> {
+pub(crate) fn get(pages: &impl Pages, r: ValueRef) -> Result<&[u8]> {
     match r.is_run() {
         true => pages.run(r.page()),
         false => Section::new(pages.page(r.page())?)?.get(r.slot()).ok_or_else(|| dangling(r)),

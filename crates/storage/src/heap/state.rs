@@ -41,11 +41,6 @@ pub(crate) struct HeapState {
 }
 
 impl HeapState {
-    /// Whether nothing is stored.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.section_pages == 0 && self.runs == 0
-    }
-
     /// The bytes to keep the state as.
     pub(crate) fn encode(&self) -> [u8; HEAP_STATE_SIZE] {
         let mut bytes = [0; HEAP_STATE_SIZE];

@@ -5,7 +5,7 @@ pub(crate) const ALIGNMENT: usize = 4096;
 
 #[derive(Clone, Copy)]
 #[repr(align(4096))]
-struct Block([u8; ALIGNMENT]);
+struct Block(#[expect(dead_code, reason = "it is seen as bytes alone")] [u8; ALIGNMENT]);
 
 /// Bytes that start at a multiple of [`ALIGNMENT`].
 #[derive(Default)]
@@ -35,6 +35,13 @@ impl AlignedBuffer {
         let at = self.length;
         self.set_len(at + bytes.len());
         self.bytes_mut()[at..].copy_from_slice(bytes);
+    }
+
+    /// Takes out the bytes `from..to`; what follows moves up.
+    pub(crate) fn remove(&mut self, from: usize, to: usize) {
+        let length = self.length;
+        self.bytes_mut().copy_within(to..length, from);
+        self.length = length - (to - from);
     }
 
     /// Appends zeros up to a multiple of [`ALIGNMENT`].

@@ -9,13 +9,20 @@
 //! | 3 `Run` | length `u32`, bytes | an overflow run, header and value |
 //! | 4 `Free` | nothing | the page is free now |
 //! | 5 `Direct` | pages `u32` | an overflow run whose bytes were written to the data file and synced before this record |
+//! | 6 `Moved` | number of moves `u8`; moves: from, to, size, each `u16`; pieces | first bytes were moved inside the page, then these changed |
+//! | 7 `Derived` | source page `u64`, length `u32`, an LZ4 block | the page is what the block decompresses to with the source page, as it is before this record, as dictionary |
 //!
-//! Pieces hold the new bytes at absolute places, so that applying an entry again, or to a page of which any part is newer
-//! already, gives the same result: recovery may start from a data file into which a flush was under way.
+//! The pieces of 1 and 2 hold the new bytes at absolute places, so that applying an entry again, or to a page of which any part is
+//! newer already, gives the same result: recovery may start from a data file into which a flush was under way. 6 and 7 are much
+//! shorter for what trees do most (shifting slots, splitting and tidying up pages), but need the exact page before. They are used
+//! only where recovery builds that page from the journal alone: where the page was made (`New`, `Derived`) since the last
+//! *boundary*, a state that a flush was told to write (see `flush`).
+//!
+//! In a record, `Derived` entries of new pages come first, so that their sources are still as they were.
 
 use crate::format::{PAGE_SIZE, PageNumber, read_u16, read_u32, read_u64};
 use crate::page::Page;
-use crate::pages::{DirtyLines, LINE_SIZE};
+use crate::pages::{DirtyLines, LINE_SIZE, Move};
 
 use super::aligned::AlignedBuffer;
 
@@ -24,6 +31,8 @@ const NEW: u8 = 2;
 const RUN: u8 = 3;
 const FREE: u8 = 4;
 const DIRECT: u8 = 5;
+const MOVED: u8 = 6;
+const DERIVED: u8 = 7;
 
 /// Unchanged bytes between two pieces are written too when they are no more than this: a piece costs 4 bytes itself.
 const GAP_MAX: usize = 4;
@@ -32,17 +41,35 @@ fn entry_head(page: PageNumber, operation: u8, pieces: usize) -> [u8; 8] {
     (page.0 | u64::from(operation) << 48 | (pieces as u64) << 56).to_le_bytes()
 }
 
-/// Adds what changed in a page from `old` to `new`; `None` stands for a page of zeros that is new. Looks only at `lines`.
+/// Adds what changed in a page from `old` to `new`; `None` stands for a page of zeros that is new. Looks only at `lines`. `moves` are
+/// repeated first when `old` is exactly what recovery will have; else there must be none.
 pub(crate) fn add_page(
     out: &mut AlignedBuffer,
     number: PageNumber,
     old: Option<&Page>,
     new: &Page,
     lines: DirtyLines,
+    moves: &[Move],
 ) {
     const ZEROS: Page = [0; PAGE_SIZE];
     let head = out.len();
     out.extend(&[0; 8]);
+    let mut moved;
+    let old = match old {
+        Some(old) if !moves.is_empty() => {
+            moved = *old;
+            out.extend(&[moves.len() as u8]);
+            for &Move { from, to, size } in moves {
+                for number in [from, to, size] {
+                    out.extend(&number.to_le_bytes());
+                }
+                moved.copy_within(from as usize..from as usize + size as usize, to as usize);
+            }
+            Some(&moved)
+        }
+        other => other,
+    };
+    let pieces_at = out.len();
     let mut pieces = 0;
     let mut open: Option<(usize, usize)> = None;
     let base = old.unwrap_or(&ZEROS);
@@ -72,15 +99,48 @@ pub(crate) fn add_page(
     }
     // A piece ends at a difference and the next begins more than GAP_MAX later, but there can be more than 255 of them.
     if pieces > 255 {
-        out.set_len(head + 8);
+        out.set_len(pieces_at);
         add_piece(out, new, (0, PAGE_SIZE));
         pieces = 1;
     }
-    let operation = if old.is_some() { PATCH } else { NEW };
+    let operation = match old {
+        None => NEW,
+        Some(_) if pieces_at > head + 8 => MOVED,
+        Some(_) => PATCH,
+    };
     if operation == PATCH && pieces == 0 {
         out.set_len(head); // marked, but the same as before
     } else {
         out.bytes_mut()[head..head + 8].copy_from_slice(&entry_head(number, operation, pieces));
+    }
+}
+
+/// Adds a page as its difference from another one, which recovery has exactly; says whether that took at most `size_max` bytes, else
+/// nothing was added.
+pub(crate) fn add_derived(
+    out: &mut AlignedBuffer,
+    number: PageNumber,
+    new: &Page,
+    source: PageNumber,
+    dictionary: &Page,
+    size_max: usize,
+) -> bool {
+    let head = out.len();
+    out.extend(&entry_head(number, DERIVED, 0));
+    out.extend(&source.0.to_le_bytes());
+    let at = out.len();
+    out.set_len(at + 4 + lz4_flex::block::get_maximum_output_size(PAGE_SIZE));
+    let block = &mut out.bytes_mut()[at + 4..];
+    match lz4_flex::block::compress_into_with_dict(new, block, dictionary) {
+        Ok(length) if length + 20 <= size_max => {
+            out.bytes_mut()[at..at + 4].copy_from_slice(&(length as u32).to_le_bytes());
+            out.set_len(at + 4 + length);
+            true
+        }
+        _ => {
+            out.set_len(head);
+            false
+        }
     }
 }
 
@@ -135,6 +195,10 @@ pub(crate) fn add_direct(out: &mut AlignedBuffer, number: PageNumber, pages: u64
 pub(crate) enum Entry<'a> {
     /// Bytes of a page changed; when `new`, everything else in it is zero.
     Page { number: PageNumber, new: bool, pieces: Pieces<'a> },
+    /// Bytes of a page were moved, then some changed; the page is exactly what it was before.
+    Moved { number: PageNumber, moves: MovesRead<'a>, pieces: Pieces<'a> },
+    /// A page made from another one.
+    Derived { number: PageNumber, source: PageNumber, block: &'a [u8] },
     /// A whole run.
     Run { number: PageNumber, bytes: &'a [u8] },
     /// The page is free.
@@ -148,6 +212,17 @@ pub(crate) enum Entry<'a> {
 pub(crate) struct Pieces<'a>(&'a [u8]);
 
 impl Pieces<'_> {
+    /// Reads one byte where each piece goes, so that the processor fetches those lines; the sum is of no meaning.
+    pub(crate) fn touch(&self, page: &Page) -> u8 {
+        let (mut rest, mut sum) = (self.0, 0_u8);
+        while rest.len() >= 4 {
+            let (at, length) = (read_u16(rest, 0) as usize, read_u16(rest, 2) as usize);
+            sum = sum.wrapping_add(page[at.min(PAGE_SIZE - 1)]);
+            rest = &rest[4 + length..];
+        }
+        sum
+    }
+
     /// Writes the pieces into the page.
     pub(crate) fn apply(&self, page: &mut Page) {
         let mut rest = self.0;
@@ -156,6 +231,29 @@ impl Pieces<'_> {
             page[at..at + length].copy_from_slice(&rest[4..4 + length]);
             rest = &rest[4 + length..];
         }
+    }
+}
+
+/// Moves read back; all lie inside the page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MovesRead<'a>(&'a [u8]);
+
+impl MovesRead<'_> {
+    /// Repeats the moves.
+    pub(crate) fn apply(&self, page: &mut Page) {
+        for entry in self.0.chunks_exact(6) {
+            let [from, to, size] = [0, 2, 4].map(|at| read_u16(entry, at) as usize);
+            page.copy_within(from..from + size, to);
+        }
+    }
+}
+
+/// Makes a derived page into `page`. An error says why it cannot be.
+pub(crate) fn derive(block: &[u8], dictionary: &Page, page: &mut Page) -> Result<(), String> {
+    match lz4_flex::block::decompress_into_with_dict(block, page, dictionary) {
+        Ok(PAGE_SIZE) => Ok(()),
+        Ok(length) => Err(format!("a derived page has {length} bytes")),
+        Err(error) => Err(format!("a derived page cannot be made: {error}")),
     }
 }
 
@@ -177,22 +275,42 @@ impl<'a> Entries<'a> {
         Ok(bytes)
     }
 
+    fn pieces(&mut self, number: PageNumber, count: u64) -> Result<Pieces<'a>, String> {
+        let from = self.at;
+        for _ in 0..count {
+            let piece = self.take(4)?;
+            let (at, length) = (read_u16(piece, 0) as usize, read_u16(piece, 2) as usize);
+            if at + length > PAGE_SIZE {
+                return Err(format!("a piece of page {number} at {} ends beyond the page", self.at));
+            }
+            self.take(length)?;
+        }
+        Ok(Pieces(&self.body[from..self.at]))
+    }
+
     fn entry(&mut self) -> Result<Entry<'a>, String> {
         let start = self.at;
         let head = read_u64(self.take(8)?, 0);
         let number = PageNumber(head & 0xFFFF_FFFF_FFFF);
         Ok(match (head >> 48) as u8 {
             operation @ (PATCH | NEW) => {
-                let from = self.at;
-                for _ in 0..head >> 56 {
-                    let piece = self.take(4)?;
-                    let (at, length) = (read_u16(piece, 0) as usize, read_u16(piece, 2) as usize);
-                    if at + length > PAGE_SIZE {
-                        return Err(format!("a piece of page {number} at {} ends beyond the page", self.at));
+                Entry::Page { number, new: operation == NEW, pieces: self.pieces(number, head >> 56)? }
+            }
+            MOVED => {
+                let count = self.take(1)?[0] as usize;
+                let moves = self.take(count * 6)?;
+                for entry in moves.chunks_exact(6) {
+                    let [from, to, size] = [0, 2, 4].map(|at| read_u16(entry, at) as usize);
+                    if from + size > PAGE_SIZE || to + size > PAGE_SIZE {
+                        return Err(format!("a move in page {number} at {} ends beyond the page", self.at));
                     }
-                    self.take(length)?;
                 }
-                Entry::Page { number, new: operation == NEW, pieces: Pieces(&self.body[from..self.at]) }
+                Entry::Moved { number, moves: MovesRead(moves), pieces: self.pieces(number, head >> 56)? }
+            }
+            DERIVED => {
+                let source = PageNumber(read_u64(self.take(8)?, 0));
+                let length = read_u32(self.take(4)?, 0) as usize;
+                Entry::Derived { number, source, block: self.take(length)? }
             }
             RUN => {
                 let length = read_u32(self.take(4)?, 0) as usize;
@@ -235,6 +353,14 @@ mod tests {
                     }
                     pieces.apply(page);
                 }
+                Entry::Moved { moves, pieces, .. } => {
+                    moves.apply(page);
+                    pieces.apply(page);
+                }
+                Entry::Derived { block, .. } => {
+                    let dictionary = *page;
+                    derive(block, &dictionary, page).unwrap();
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -260,7 +386,7 @@ mod tests {
                 }
             }
             let mut out = AlignedBuffer::default();
-            add_page(&mut out, PageNumber(7), (!is_new).then_some(&old), &new, lines);
+            add_page(&mut out, PageNumber(7), (!is_new).then_some(&old), &new, lines, &[]);
             // The base may be torn: any mixture of old and new, cut at any sector.
             let mut torn = old;
             torn[..512 * (seed as usize % 16)].copy_from_slice(&new[..512 * (seed as usize % 16)]);
@@ -271,10 +397,50 @@ mod tests {
         }
 
         #[test]
+        fn moves_and_pieces_turn_the_old_page_into_the_new(
+            seed in any::<u64>(),
+            edits in proptest::collection::vec((any::<bool>(), 0..PAGE_SIZE, 0..PAGE_SIZE, 1..400_usize), 0..20),
+        ) {
+            let mut old = [0; PAGE_SIZE];
+            old.iter_mut().enumerate().for_each(|(i, b)| *b = (seed.rotate_left(i as u32) >> (i / 64 % 8)) as u8);
+            let (mut new, mut lines, mut moves) = (old, 0, crate::pages::Moves::default());
+            {
+                let mut page = crate::pages::PageMut::with_moves(&mut new, &mut lines, &mut moves);
+                for &(is_move, from, to, length) in &edits {
+                    let length = length.min(PAGE_SIZE - from).min(PAGE_SIZE - to);
+                    if is_move {
+                        page.move_within(from, to, length);
+                    } else {
+                        page.slice_mut(to, length).fill(from as u8);
+                    }
+                }
+            }
+            let mut out = AlignedBuffer::default();
+            add_page(&mut out, PageNumber(7), Some(&old), &new, lines, moves.as_slice());
+            let mut page = old;
+            apply(out.bytes(), &mut page);
+            prop_assert_eq!(&page[..], &new[..]);
+            let mut out = AlignedBuffer::default();
+            if add_derived(&mut out, PageNumber(7), &new, PageNumber(7), &old, PAGE_SIZE) {
+                let mut page = old;
+                apply(out.bytes(), &mut page);
+                prop_assert_eq!(&page[..], &new[..]);
+            }
+        }
+
+        #[test]
         fn any_bytes_are_read_without_panic(body in proptest::collection::vec(any::<u8>(), 0..200)) {
             for entry in Entries::new(&body).flatten() {
-                if let Entry::Page { pieces, .. } = entry {
-                    pieces.apply(&mut [0; PAGE_SIZE]);
+                match entry {
+                    Entry::Page { pieces, .. } => pieces.apply(&mut [0; PAGE_SIZE]),
+                    Entry::Moved { moves, pieces, .. } => {
+                        moves.apply(&mut [0; PAGE_SIZE]);
+                        pieces.apply(&mut [0; PAGE_SIZE]);
+                    }
+                    Entry::Derived { block, .. } => {
+                        let _ = derive(block, &[0; PAGE_SIZE], &mut [0; PAGE_SIZE]);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -285,7 +451,7 @@ mod tests {
         let (old, mut new) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
         new.iter_mut().step_by(16).for_each(|b| *b = 1);
         let mut out = AlignedBuffer::default();
-        add_page(&mut out, PageNumber(7), Some(&old), &new, u128::MAX);
+        add_page(&mut out, PageNumber(7), Some(&old), &new, u128::MAX, &[]);
         let mut page = old;
         apply(out.bytes(), &mut page);
         assert_eq!(page, new);

@@ -93,16 +93,28 @@ fn check_value(value: &[u8]) -> Result<()> {
     }
 }
 
-/// A multi-value tree for reading.
-#[derive(Clone, Copy)]
+/// A multi-value tree for reading. It has a copy of the state, so that what it returns borrows from the pages alone.
 pub(crate) struct MultiTree<'p, P> {
     pages: &'p P,
-    state: &'p MultiState,
+    state: MultiState,
 }
 
+impl<P> Clone for MultiTree<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for MultiTree<'_, P> {}
+
 impl<'p, P: Pages> MultiTree<'p, P> {
-    pub(crate) fn new(pages: &'p P, state: &'p MultiState) -> MultiTree<'p, P> {
-        MultiTree { pages, state }
+    pub(crate) fn new(pages: &'p P, state: &MultiState) -> MultiTree<'p, P> {
+        MultiTree { pages, state: *state }
+    }
+
+    /// The state it was made with.
+    pub(crate) fn state(&self) -> &MultiState {
+        &self.state
     }
 
     fn entry(&self, key: &[u8]) -> Result<Option<Entry<'p>>> {
@@ -137,7 +149,7 @@ impl<'p, P: Pages> MultiTree<'p, P> {
 
     /// A cursor over all keys and values; before the first.
     pub(crate) fn cursor(&self) -> MultiCursor<'p, P> {
-        MultiCursor::new(self.pages, self.state)
+        MultiCursor::new(self.pages, &self.state)
     }
 }
 
@@ -159,7 +171,7 @@ impl<'a, P: PagesMut> MultiTreeMut<'a, P> {
 
     /// The tree as it is now, for reading.
     pub(crate) fn read(&self) -> MultiTree<'_, P> {
-        MultiTree { pages: self.pages, state: self.state }
+        MultiTree { pages: self.pages, state: *self.state }
     }
 
     fn keys(&mut self) -> TreeMut<'_, P> {

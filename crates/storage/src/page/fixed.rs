@@ -21,11 +21,9 @@
 use super::Page;
 use super::header::{self, COUNT_AT, FLAGS_AT, PageKind};
 use crate::error::{Error, Result};
-use crate::format::{PAGE_BODY_SIZE, PAGE_HEADER_SIZE, PageNumber, read_u16, read_u64};
+use crate::format::{FIXED_VALUE_SIZE_MAX, PAGE_BODY_SIZE, PAGE_HEADER_SIZE, PageNumber, read_u16, read_u64};
 use crate::pages::PageMut;
 
-/// The longest value of a fixed-size tree, in bytes.
-pub(crate) const FIXED_VALUE_SIZE_MAX: usize = 128;
 /// The most children of a branch.
 pub(crate) const BRANCH_CAPACITY: usize = PAGE_BODY_SIZE / (KEY_SIZE + CHILD_SIZE);
 

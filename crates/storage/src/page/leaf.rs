@@ -190,11 +190,6 @@ impl<'p> Leaf<'p> {
         Entry { prefix: self.prefix(), head: self.head(i), behind_size: cell.key_size, rest, value }
     }
 
-    /// Bytes of the longest key in the page.
-    pub(crate) fn key_size_max(self) -> usize {
-        (0..self.count()).map(|i| self.cell(i).key_size).max().unwrap_or(0) + self.prefix().len()
-    }
-
     /// Orders entry `i`'s key against what remains of another behind the prefix.
     #[inline(always)]
     fn compare_behind(self, i: usize, behind: &[u8]) -> Ordering {

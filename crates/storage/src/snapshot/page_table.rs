@@ -48,8 +48,6 @@ pub(crate) const PAGES_MAX: u64 = (SEGMENT_ENTRIES * SEGMENTS_MAX) as u64;
 pub(crate) struct Link(u64);
 
 impl Link {
-    pub(crate) const NONE: Link = Link(0);
-
     pub(crate) fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -58,7 +56,7 @@ impl Link {
         (self.0 >> 32) as u32
     }
 
-    /// The version's index, below [`PageTable::version_count`].
+    /// The version's index: below how many versions were ever made.
     pub(crate) fn index(self) -> usize {
         (self.0 as u32 - 1) as usize
     }
@@ -74,6 +72,8 @@ struct Version {
     address: AtomicPtr<u8>,
     /// How many bytes: a page, a whole run, or 0: the page was freed (a tombstone).
     size: AtomicU64,
+    /// The transaction that made the page, when all its bytes come from records since then; 0 when some come from the data file.
+    born: AtomicU64,
     /// Changes at each reuse.
     tag: AtomicU32,
 }
@@ -229,9 +229,14 @@ impl PageTable {
         Found { link, address, size, transaction: TransactionId(transaction) }
     }
 
-    /// How many versions exist, free or not: indices of links are below this.
-    pub(crate) fn version_count(&self) -> usize {
-        self.free.lock().count as usize
+    /// Sets when the page of a version was made: see [`PageTable::born`].
+    pub(crate) fn set_born(&self, link: Link, born: TransactionId) {
+        self.version(link).born.store(born.0, Ordering::Relaxed);
+    }
+
+    /// The transaction that made the version's page, when recovery can build the page from records since then alone; 0 otherwise.
+    pub(crate) fn born(&self, link: Link) -> TransactionId {
+        TransactionId(self.version(link).born.load(Ordering::Relaxed))
     }
 
     /// Takes a version from the free lists (or makes one), stamped with the writer's id and not yet linked.
@@ -261,6 +266,7 @@ impl PageTable {
         version.transaction.store(id.0, Ordering::Release);
         version.tag.store(tag, Ordering::Release);
         version.previous.store(0, Ordering::Release);
+        version.born.store(0, Ordering::Relaxed);
         let size = match content {
             Content::Page => {
                 self.pages_used.fetch_add(PAGE_SIZE as u64, Ordering::Relaxed);
@@ -278,8 +284,24 @@ impl PageTable {
         Ok(self.found(link, version, id.0))
     }
 
+    /// Makes a chunk of frames ready, its memory touched, when few are free. For a thread that runs ahead of one that allocates.
+    pub(crate) fn prepare_frames(&self) -> std::io::Result<bool> {
+        if self.free.lock().pages.len() >= 2 * CHUNK_FRAMES {
+            return Ok(false);
+        }
+        let base = self.memory.grow()?;
+        self.memory.touch(base);
+        let mut free = self.free.lock();
+        self.add_frames(&mut free, base)?;
+        Ok(true)
+    }
+
     fn add_page_versions(&self, free: &mut Free) -> std::io::Result<()> {
         let base = self.memory.grow()?;
+        self.add_frames(free, base)
+    }
+
+    fn add_frames(&self, free: &mut Free, base: NonNull<u8>) -> std::io::Result<()> {
         let first = self.add_versions(free, CHUNK_FRAMES as u32)?;
         // Backwards, so that the frames are handed out by rising address.
         for i in (0..CHUNK_FRAMES).rev() {
@@ -304,6 +326,7 @@ impl PageTable {
                         previous: AtomicU64::new(0),
                         address: AtomicPtr::new(std::ptr::null_mut()),
                         size: AtomicU64::new(0),
+                        born: AtomicU64::new(0),
                         tag: AtomicU32::new(0),
                     })
                     .collect();
@@ -550,7 +573,6 @@ impl Found {
     ///
     /// # Safety
     /// As for [`Found::bytes_mut`]; the version is a page.
-    #[expect(clippy::mut_from_ref, reason = "a view of memory that the version only points to")]
     pub(crate) unsafe fn page_mut<'a>(&self) -> &'a mut Page {
         debug_assert_eq!(self.size, PAGE_SIZE);
         // SAFETY: `address` points to PAGE_SIZE bytes that, by the contract, nobody else reads or writes.
@@ -570,7 +592,6 @@ impl Found {
     ///
     /// # Safety
     /// The version belongs to the running write transaction, nobody else reads it, and no other borrow of it exists for `'a`.
-    #[expect(clippy::mut_from_ref, reason = "a view of memory that the version only points to")]
     pub(crate) unsafe fn bytes_mut<'a>(&self) -> &'a mut [u8] {
         // SAFETY: see above.
         unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.size) }

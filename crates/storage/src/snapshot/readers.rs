@@ -78,6 +78,13 @@ impl Readers {
         }
     }
 
+    /// Pins an id that the caller keeps from being passed by: the writer's newest, under the write lock.
+    pub(crate) fn pin_at(&self, id: TransactionId) -> Result<Pin> {
+        let pin = self.claim(id.0 + 1)?;
+        fence(Ordering::SeqCst);
+        Ok(pin)
+    }
+
     /// Registers the write transaction.
     pub(crate) fn pin_writer(&self) -> Result<Pin> {
         let pin = self.claim(WRITER)?;

@@ -32,14 +32,3 @@ pub(crate) fn copy_rows<S: Pages, D: PagesMut>(
     }
     Ok(None)
 }
-
-/// Copies a whole table and returns the copy's state.
-pub(crate) fn copy_into<S: Pages, D: PagesMut>(
-    source: &S,
-    state: &TableState,
-    destination: &mut D,
-) -> Result<TableState> {
-    let mut copy = TableState::new(state.name(), state.schema().clone())?;
-    copy_rows(source, state, destination, &mut copy, None, u64::MAX)?;
-    Ok(copy)
-}

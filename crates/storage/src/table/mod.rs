@@ -30,7 +30,7 @@ mod state;
 mod tests;
 
 pub(crate) use check::check;
-pub(crate) use copy::{copy_into, copy_rows};
+pub(crate) use copy::copy_rows;
 pub use cursor::By;
 pub(crate) use cursor::{RowCursor, RowRange};
 pub use row::{ROW_COLUMNS_MAX, Row, RowBuilder};
@@ -309,7 +309,11 @@ pub(crate) fn count_by(pages: &impl Pages, state: &TableState, index: usize, key
 }
 
 /// A cursor over the rows in the order of a key; at no row yet. Error: the table has no such index.
-pub(crate) fn cursor<'p, P: Pages>(pages: &'p P, state: &'p TableState, by: By) -> Result<RowCursor<'p, P>> {
+pub(crate) fn cursor<'p: 's, 's, P: Pages>(
+    pages: &'p P,
+    state: &'s TableState,
+    by: By,
+) -> Result<RowCursor<'p, 's, P>> {
     RowCursor::new(pages, state, by)
 }
 

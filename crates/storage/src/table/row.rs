@@ -209,7 +209,9 @@ mod tests {
     #[test]
     fn rows_come_back_column_by_column() {
         let mut builder = RowBuilder::new();
-        for size in [0, 1, 200, 255, 256, 65_535, 65_536, 100_000] {
+        let sizes: &[usize] =
+            if cfg!(miri) { &[0, 200, 256] } else { &[0, 1, 200, 255, 256, 65_535, 65_536, 100_000] };
+        for &size in sizes {
             let long = vec![7; size];
             let row = builder.push(b"a").push(b"").push(&long).push_i64(-2).finish().unwrap();
             assert_eq!(row.columns(), 4);

@@ -59,6 +59,16 @@ impl TableState {
         &self.name
     }
 
+    /// The table got another name.
+    pub(crate) fn set_name(&mut self, name: &str) {
+        self.name = name.into();
+    }
+
+    /// Levels of the primary key's tree.
+    pub(crate) fn depth(&self) -> usize {
+        self.primary.depth
+    }
+
     /// The table's schema.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema

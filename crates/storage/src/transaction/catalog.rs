@@ -9,8 +9,11 @@ use super::read::ReadTransaction;
 use super::write::WriteTransaction;
 use crate::btree::{self, InsertHint, TREE_STATE_SIZE, TreeState};
 use crate::error::{Error, Result};
+use crate::fixed::{self, FixedState};
 use crate::format::ROOT_PAGE;
+use crate::multi::{MULTI_STATE_SIZE, MultiState, MultiTreeMut};
 use crate::pages::Pages;
+use crate::table::{self, TableState};
 
 /// What kind of structure a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,12 +46,19 @@ impl Kind {
 #[derive(Clone)]
 pub(crate) enum State {
     Tree(TreeState),
+    MultiTree(MultiState),
+    FixedTree(FixedState),
+    /// Shared with savepoints until it is changed.
+    Table(Arc<TableState>),
 }
 
 impl State {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             State::Tree(_) => Kind::Tree,
+            State::MultiTree(_) => Kind::MultiTree,
+            State::FixedTree(_) => Kind::FixedTree,
+            State::Table(_) => Kind::Table,
         }
     }
 
@@ -56,6 +66,9 @@ impl State {
         let mut bytes = vec![self.kind() as u8];
         match self {
             State::Tree(state) => bytes.extend(state.encode()),
+            State::MultiTree(state) => bytes.extend(state.encode()),
+            State::FixedTree(state) => state.encode(&mut bytes),
+            State::Table(state) => bytes.extend(state.encode()),
         }
         bytes
     }
@@ -65,11 +78,58 @@ impl State {
             Some((1, rest)) => {
                 <&[u8; TREE_STATE_SIZE]>::try_from(rest).ok().and_then(TreeState::decode).map(State::Tree)
             }
+            Some((2, rest)) => <&[u8; MULTI_STATE_SIZE]>::try_from(rest)
+                .ok()
+                .and_then(MultiState::decode)
+                .map(State::MultiTree),
+            Some((3, rest)) => FixedState::decode(rest)
+                .and_then(|(state, size)| (size == rest.len()).then_some(State::FixedTree(state))),
+            Some((4, rest)) => {
+                TableState::decode(&lossy(name), rest).map(|state| State::Table(Arc::new(state)))
+            }
             _ => None,
         };
         state.ok_or_else(|| {
             Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name)))
         })
+    }
+
+    /// Errors: this structure, named `name`, is not one that `fresh` could have become.
+    fn require(&self, name: &[u8], fresh: &State) -> Result<()> {
+        match (self, fresh) {
+            (State::Tree(_), State::Tree(_)) | (State::MultiTree(_), State::MultiTree(_)) => Ok(()),
+            (State::FixedTree(found), State::FixedTree(fresh)) => {
+                let (found, asked) = (found.value_size(), fresh.value_size());
+                if found == asked {
+                    return Ok(());
+                }
+                Err(Error::Invalid(format!(
+                    "the fixed-size tree {:?} has values of {found} bytes and cannot be opened for values of {asked}",
+                    lossy(name)
+                )))
+            }
+            (State::Table(found), State::Table(fresh)) => found.require(fresh.schema()),
+            _ => Err(wrong_kind(name, self.kind(), fresh.kind())),
+        }
+    }
+
+    /// Gives back all pages.
+    fn clear(&mut self, tx: &mut WriteTransaction) -> Result<()> {
+        match self {
+            State::Tree(state) => btree::TreeMut::new(tx, state, &mut InsertHint::default()).clear(),
+            State::MultiTree(state) => MultiTreeMut::new(tx, state, &mut InsertHint::default()).clear(),
+            State::FixedTree(state) => fixed::clear(tx, state),
+            State::Table(state) => table::clear(tx, Arc::make_mut(state)),
+        }
+    }
+
+    /// Forgets what saves work but is only good for the pages as they are now.
+    fn forget_hints(&mut self) {
+        match self {
+            State::Tree(_) | State::MultiTree(_) => {}
+            State::FixedTree(state) => state.forget_hints(),
+            State::Table(state) => Arc::make_mut(state).forget_hints(),
+        }
     }
 }
 
@@ -112,12 +172,21 @@ pub(super) struct OpenTrees {
 #[derive(Clone)]
 struct OpenTree {
     name: Arc<[u8]>,
-    state: State,
+    /// `None` while a handle has it in hand.
+    state: Option<State>,
     hint: InsertHint,
     /// The state differs from the catalog's.
     dirty: bool,
-    /// A `TreeMut` has the state in hand.
-    lent: bool,
+}
+
+impl OpenTree {
+    /// Error: a handle has the state and was forgotten, else it could not be asked for.
+    fn state(&self) -> Result<&State> {
+        self.state.as_ref().ok_or_else(|| {
+            let name = lossy(&self.name);
+            Error::Invalid(format!("a handle of {name:?} was forgotten with its changes; roll back"))
+        })
+    }
 }
 
 impl OpenTrees {
@@ -128,10 +197,9 @@ impl OpenTrees {
     fn add(&mut self, name: &[u8], state: State, dirty: bool) -> usize {
         self.open.push(OpenTree {
             name: name.into(),
-            state,
+            state: Some(state),
             hint: InsertHint::default(),
             dirty,
-            lent: false,
         });
         self.open.len() - 1
     }
@@ -140,7 +208,9 @@ impl OpenTrees {
     pub(super) fn forget_hints(&mut self) {
         for tree in &mut self.open {
             tree.hint = InsertHint::default();
-            tree.lent = false;
+            if let Some(state) = &mut tree.state {
+                state.forget_hints();
+            }
         }
     }
 }
@@ -172,12 +242,12 @@ impl WriteTransaction {
     /// The state as this transaction sees it.
     pub(crate) fn state(&self, name: &[u8]) -> Result<State> {
         match self.trees.position(name) {
-            Some(at) => Ok(self.trees.open[at].state.clone()),
+            Some(at) => self.trees.open[at].state().cloned(),
             None => look_up(self, &self.root.catalog, name)?.ok_or_else(|| not_found(name)),
         }
     }
 
-    /// Opens a structure of this kind for writing, or makes it of `fresh`.
+    /// Opens a structure for writing that is like `fresh` (of its kind, schema, size of values), or makes it of `fresh`.
     pub(crate) fn open_or_create(&mut self, name: &[u8], fresh: State) -> Result<usize> {
         if name.is_empty() {
             return Err(Error::KeyEmpty);
@@ -187,7 +257,7 @@ impl WriteTransaction {
             return Err(Error::KeyTooLong { size: name.len(), max });
         }
         match self.find(name)? {
-            Some(at) => self.expect_kind(at, fresh.kind()),
+            Some(at) => self.trees.open[at].state()?.require(name, &fresh).map(|()| at),
             None => {
                 // Into the catalog at once, so that it is listed and a failure shows now.
                 let bytes = fresh.encode();
@@ -200,32 +270,31 @@ impl WriteTransaction {
     /// Opens an existing structure of this kind for writing.
     pub(crate) fn open_existing(&mut self, name: &[u8], kind: Kind) -> Result<usize> {
         match self.find(name)? {
-            Some(at) => self.expect_kind(at, kind),
+            Some(at) => match self.trees.open[at].state()?.kind() {
+                found if found == kind => Ok(at),
+                found => Err(wrong_kind(name, found, kind)),
+            },
             None => Err(not_found(name)),
         }
     }
 
-    fn expect_kind(&self, at: usize, kind: Kind) -> Result<usize> {
-        let tree = &self.trees.open[at];
-        if tree.state.kind() == kind { Ok(at) } else { Err(wrong_kind(&tree.name, tree.state.kind(), kind)) }
-    }
-
     /// Hands out the state of an opened structure until [`Self::return_state`].
-    pub(crate) fn lend_state(&mut self, at: usize) -> (State, InsertHint) {
+    pub(crate) fn lend_state(&mut self, at: usize) -> Result<(State, InsertHint)> {
         let tree = &mut self.trees.open[at];
-        tree.lent = true;
-        (tree.state.clone(), tree.hint.clone())
+        // Moved out, not shared: a table's state is then changed in place.
+        match tree.state.take() {
+            Some(state) => Ok((state, tree.hint)),
+            None => tree.state().map(|state| (state.clone(), tree.hint)),
+        }
     }
 
     /// Takes a state back, changed or not.
     pub(crate) fn return_state(&mut self, at: usize, state: State, hint: InsertHint, changed: bool) {
-        // After going back to a savepoint the structure may not be open any more; a handle cannot outlive that, since it borrows the
-        // transaction.
+        // The place is still the structure's: a handle borrows the transaction, so nothing was dropped or rolled back meanwhile.
         if let Some(tree) = self.trees.open.get_mut(at) {
-            tree.state = state;
+            tree.state = Some(state);
             tree.hint = hint;
             tree.dirty |= changed;
-            tree.lent = false;
         }
     }
 
@@ -240,14 +309,9 @@ impl WriteTransaction {
     pub(super) fn write_catalog(&mut self) -> Result<()> {
         for at in 0..self.trees.open.len() {
             let tree = &self.trees.open[at];
-            if tree.lent {
-                let name = lossy(&tree.name);
-                return Err(Error::Invalid(format!(
-                    "a handle of tree {name:?} was forgotten with its changes"
-                )));
-            }
+            let state = tree.state()?;
             if tree.dirty {
-                let (name, bytes) = (tree.name.clone(), tree.state.encode());
+                let (name, bytes) = (tree.name.clone(), state.encode());
                 self.put_in_catalog(&name, &bytes)?;
                 self.trees.open[at].dirty = false;
             }
@@ -268,11 +332,8 @@ impl WriteTransaction {
     /// Takes time in proportion to its pages.
     pub fn drop_tree(&mut self, name: &[u8]) -> Result<bool> {
         let Some(at) = self.find(name)? else { return Ok(false) };
-        let mut state = self.trees.open[at].state.clone();
-        let cleared = match &mut state {
-            State::Tree(state) => btree::TreeMut::new(self, state, &mut InsertHint::default()).clear(),
-        };
-        cleared.map_err(|e| self.break_with(e))?;
+        let mut state = self.trees.open[at].state()?.clone();
+        state.clear(self).map_err(|e| self.break_with(e))?;
         let mut catalog = self.root.catalog;
         let deleted = btree::TreeMut::new(self, &mut catalog, &mut InsertHint::default()).delete(name);
         self.root.catalog = catalog;
@@ -298,13 +359,17 @@ impl WriteTransaction {
         if self.find(to)?.is_some() {
             return Err(Error::TreeExists { name: lossy(to) });
         }
-        let bytes = self.trees.open[at].state.encode();
+        let bytes = self.trees.open[at].state()?.encode();
         self.put_in_catalog(to, &bytes)?;
         let mut catalog = self.root.catalog;
         let deleted = btree::TreeMut::new(self, &mut catalog, &mut InsertHint::default()).delete(from);
         self.root.catalog = catalog;
         deleted.map_err(|e| self.break_with(e))?;
-        self.trees.open[at].name = to.into();
+        let tree = &mut self.trees.open[at];
+        tree.name = to.into();
+        if let Some(State::Table(state)) = &mut tree.state {
+            Arc::make_mut(state).set_name(&lossy(to));
+        }
         Ok(())
     }
 }

@@ -17,16 +17,17 @@ use parking_lot::Mutex;
 use super::write::{DirtyKind, WriteTransaction};
 use crate::environment::Inner;
 use crate::error::{Error, Result};
-use crate::format::{PageNumber, TransactionId};
+use crate::format::{PAGE_SIZE, PageNumber, TransactionId};
 use crate::journal::aligned::AlignedBuffer;
 use crate::journal::files::JournalFile;
 use crate::journal::{changes, record};
 use crate::page::header;
-use crate::pages::Pages;
-use crate::snapshot::page_table::Link;
+use crate::snapshot::page_table::{Found, Link};
 
-/// Records written together are copied into one write of at most this many bytes.
-const JOINED_SIZE_MAX: usize = 1 << 20;
+/// Records written together are copied into one write of at most this many bytes (a longer one is written alone).
+pub(crate) const JOINED_SIZE_MAX: usize = 1 << 20;
+/// Where the changed bytes of a page take more than this, its difference from the page before is tried.
+const DERIVE_SIZE_MIN: usize = 1024;
 /// Commits that may wait for the disk; the next one waits itself.
 const QUEUE_MAX: usize = 256;
 /// Buffers kept for use again, and how large each may be.
@@ -73,6 +74,11 @@ impl JournalStage {
         }
     }
 
+    /// Returns when no write is under way.
+    pub(crate) fn wait_for_write(&self) {
+        drop(self.writing.lock());
+    }
+
     fn buffer(&self) -> AlignedBuffer {
         self.buffers.lock().pop().unwrap_or_default()
     }
@@ -105,7 +111,7 @@ impl CommitTicket {
     /// writes.
     pub fn wait(self) -> Result<TransactionId> {
         drive(&self.inner, self.id)?;
-        after_commit(&self.inner)?;
+        after_commit(&self.inner);
         Ok(self.id)
     }
 
@@ -123,9 +129,8 @@ impl WriteTransaction {
     /// the commit survives is known after the next opening; no more writes are taken until then.
     pub fn commit(mut self) -> Result<TransactionId> {
         let (inner, id) = (self.inner.clone(), self.id);
-        if !self.queue()? {
-            return Ok(TransactionId(id.0 - 1));
-        }
+        // Without changes of its own it still stands for those that it was built on.
+        let id = if self.queue()? { id } else { TransactionId(id.0 - 1) };
         drop(self); // frees the write lock
         CommitTicket { inner, id }.wait()
     }
@@ -191,7 +196,8 @@ impl WriteTransaction {
     }
 
     /// Adds every changed page to the record; whether runs went to the data file directly.
-    fn build_record(&self, out: &mut AlignedBuffer, pages: &mut Vec<(PageNumber, bool)>) -> Result<bool> {
+    fn build_record(&mut self, out: &mut AlignedBuffer, pages: &mut Vec<(PageNumber, bool)>) -> Result<bool> {
+        self.record_derived(out);
         let table = &self.inner.table;
         let mut direct = false;
         for dirty in &self.writer.dirty {
@@ -220,26 +226,81 @@ impl WriteTransaction {
             }
             // SAFETY: as above.
             let new = unsafe { newest.page() };
-            let state = self.writer.versions[link.index()];
-            if state.new {
-                debug_assert_unmarked_same(None, new, state.lines);
-                changes::add_page(out, dirty.page, None, new, state.lines);
+            let state = &self.writer.versions[link.index()];
+            if state.recorded {
                 continue;
             }
-            let mut below = table.below(link);
-            while let Some(own) = below.filter(|b| b.transaction == self.id) {
-                below = table.below(own.link);
+            if state.new {
+                debug_assert_unmarked_same(None, new, state.lines);
+                changes::add_page(out, dirty.page, None, new, state.lines, &[]);
+                continue;
             }
-            let old = match &below {
+            let below = self.before_this(link);
+            let (old, exact) = match &below {
                 // SAFETY: the newest version below this transaction's: superseded only when this one is visible, and when it is
                 // flushed meanwhile its memory waits for this transaction's pin.
-                Some(below) => unsafe { below.page() },
-                None => self.inner.data.page(dirty.page)?,
+                Some(below) => (unsafe { below.page() }, self.is_exact(below)),
+                None => (self.inner.data.page(dirty.page)?, false),
             };
             debug_assert_unmarked_same(Some(old), new, state.lines);
-            changes::add_page(out, dirty.page, Some(old), new, state.lines);
+            let moves = if exact { state.moves.as_slice() } else { &[] };
+            let at = out.len();
+            changes::add_page(out, dirty.page, Some(old), new, state.lines, moves);
+            let size = out.len() - at;
+            if exact && size > DERIVE_SIZE_MIN {
+                // Tidied up, most likely: the same cells in other places.
+                let end = out.len();
+                if changes::add_derived(out, dirty.page, new, dirty.page, old, size) {
+                    out.remove(at, end);
+                }
+            }
         }
         Ok(direct)
+    }
+
+    /// Adds the new pages that were made from pages which recovery has exactly, before anything changes those.
+    fn record_derived(&mut self, out: &mut AlignedBuffer) {
+        let derived = std::mem::take(&mut self.writer.derived);
+        let table = &self.inner.table;
+        for &(target, source) in &derived {
+            let Some(new) = table.newest(target).filter(|n| n.transaction == self.id && n.size == PAGE_SIZE)
+            else {
+                continue;
+            };
+            let index = new.link.index();
+            let state = self.writer.versions[index];
+            if !state.new || state.recorded {
+                continue;
+            }
+            let before = table.newest(source).and_then(|newest| match newest.transaction == self.id {
+                true => self.before_this(newest.link),
+                false => Some(newest),
+            });
+            let Some(before) = before.filter(|b| b.size == PAGE_SIZE && self.is_exact(b)) else { continue };
+            // SAFETY: as in `build_record`.
+            let (new, before) = unsafe { (new.page(), before.page()) };
+            if header::kind(new) != Some(header::PageKind::Overflow)
+                && changes::add_derived(out, target, new, source, before, PAGE_SIZE / 2)
+            {
+                self.writer.versions[index].recorded = true;
+            }
+        }
+        self.writer.derived = derived;
+        self.writer.derived.clear();
+    }
+
+    /// The newest version below one of this transaction's own that an earlier transaction wrote.
+    fn before_this(&self, own: Link) -> Option<Found> {
+        let mut below = self.inner.table.below(own);
+        while let Some(own) = below.filter(|b| b.transaction == self.id) {
+            below = self.inner.table.below(own.link);
+        }
+        below
+    }
+
+    /// Whether recovery will have exactly these bytes, from records alone.
+    fn is_exact(&self, version: &Found) -> bool {
+        self.inner.table.born(version.link) > self.writer.boundary
     }
 
     /// A place for a record of this many bytes in a file whose blocks exist.
@@ -249,13 +310,19 @@ impl WriteTransaction {
         {
             let offset = *at;
             *at += size;
+            // The next file is made ready when this one is half full: in time, and not much more than will be used.
+            if offset < file.size / 2 && *at >= file.size / 2 {
+                self.inner.flusher.wake_preparer();
+            }
             return Ok((file.clone(), offset));
         }
         let last = self.writer.last;
         let full = self.writer.journal.as_ref().map(|(file, _)| (file.clone(), last));
         let file = self.inner.journal.next(size, full).map_err(|e| self.inner.fail_on_io(e))?;
+        if size >= file.size / 2 {
+            self.inner.flusher.wake_preparer();
+        }
         self.writer.journal = Some((file.clone(), size));
-        self.inner.flusher.wake_preparer();
         Ok((file, 0))
     }
 }
@@ -376,14 +443,14 @@ fn publish(inner: &Inner, batch: Vec<Pending>, pad: &mut Scratchpad) {
     inner.flusher.committed();
 }
 
-/// What falls due after a commit, where there is no background for it.
-pub(crate) fn after_commit(inner: &Inner) -> Result<()> {
+/// What falls due after a commit, where there is no background for it. The commit is durable whatever becomes of this: a failed
+/// write has made the environment read-only, as the next call tells; a full disk lets the journal grow until a later flush succeeds.
+pub(crate) fn after_commit(inner: &Inner) {
     if crate::flush::is_due(inner) {
         if inner.options.background {
             inner.flusher.wake();
-        } else {
-            crate::flush::flush(inner)?;
+        } else if let Err(error) = crate::flush::flush(inner) {
+            tracing::warn!(path = %inner.disk.path().display(), %error, "flush failed");
         }
     }
-    Ok(())
 }

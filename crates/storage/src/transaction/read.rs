@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use crate::environment::Inner;
 use crate::error::{Error, Result};
-use crate::format::{PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId, read_u64};
+use crate::format::{PAGE_HEADER_SIZE, PageNumber, ROOT_PAGE, TransactionId, read_u64};
 use crate::page::Page;
 use crate::page::header::{self, PageKind};
 use crate::pages::Pages;
 use crate::root::RootState;
-use crate::snapshot::page_table::Found;
 use crate::snapshot::readers::Pin;
 
 /// A snapshot of one durable state; nothing that is committed later shows in it. Values are slices of mapped or scratch memory
@@ -85,9 +84,4 @@ pub(crate) fn run_value(number: PageNumber, bytes: &[u8]) -> Result<&[u8]> {
     bytes
         .get(PAGE_HEADER_SIZE..PAGE_HEADER_SIZE.saturating_add(length))
         .ok_or_else(|| Error::damaged(number, format!("its run says {length} bytes and has {}", bytes.len())))
-}
-
-/// A version of a page as it will be written to the data file.
-pub(crate) fn whole_pages(found: &Found) -> usize {
-    found.size.div_ceil(PAGE_SIZE)
 }

@@ -27,8 +27,8 @@ use crate::journal::files::JournalFile;
 use crate::journal::record::Compression;
 use crate::page::Page;
 use crate::page::header::{self, PageKind};
-use crate::pages::{DirtyLines, PageMut, Pages, PagesMut, RunSource};
-use crate::root::RootState;
+use crate::pages::{DirtyLines, Moves, PageMut, Pages, PagesMut, RunSource};
+use crate::root::{self, RootState};
 use crate::snapshot::page_table::{Content, Found, Link, PAGES_MAX};
 use crate::snapshot::readers::Pin;
 
@@ -46,6 +46,10 @@ pub(crate) struct Writer {
     /// The journal file being filled, and up to where.
     pub(crate) journal: Option<(JournalFile, u64)>,
     pub(crate) compression: Compression,
+    /// The newest state that a flush was told to write: pages made later come from the journal alone at recovery.
+    pub(crate) boundary: TransactionId,
+    /// New pages and the pages that they were made from.
+    pub(super) derived: Vec<(PageNumber, PageNumber)>,
     pub(super) dirty: Vec<Dirty>,
     /// By the version's index.
     pub(super) versions: Vec<VersionState>,
@@ -81,6 +85,9 @@ pub(super) struct VersionState {
     pub(super) at: u32,
     /// The page was made by this transaction: what it held before does not matter.
     pub(super) new: bool,
+    /// It is in the record already.
+    pub(super) recorded: bool,
+    pub(super) moves: Moves,
 }
 
 impl Writer {
@@ -91,6 +98,8 @@ impl Writer {
             root,
             journal: None,
             compression: Compression::default(),
+            boundary: last,
+            derived: Vec::new(),
             dirty: Vec::new(),
             versions: Vec::new(),
             hints: FreeHints::default(),
@@ -207,7 +216,8 @@ impl WriteTransaction {
     pub(crate) fn break_with(&mut self, error: Error) -> Error {
         match &error {
             // Refused before anything was changed.
-            Error::KeyEmpty
+            Error::Invalid(_)
+            | Error::KeyEmpty
             | Error::KeyTooLong { .. }
             | Error::ValueTooLong { .. }
             | Error::TreeNotFound { .. }
@@ -265,13 +275,13 @@ impl WriteTransaction {
     }
 
     /// Links a version made by [`Self::new_version`] once its bytes are complete enough for the writer to see.
-    fn link(&mut self, page: PageNumber, found: &Found, lines: DirtyLines, new: bool) {
+    fn link(&mut self, page: PageNumber, found: &Found, state: VersionState) {
         let index = found.link.index();
         let writer = &mut *self.writer;
         if writer.versions.len() <= index {
             writer.versions.resize((index + 1).next_power_of_two().max(1024), VersionState::default());
         }
-        writer.versions[index] = VersionState { lines, at: writer.dirty.len() as u32, new };
+        writer.versions[index] = VersionState { at: writer.dirty.len() as u32, ..state };
         let first = self.inner.table.push(page, found.link);
         writer.dirty.push(Dirty { page, kind: DirtyKind::Version(found.link), first });
     }
@@ -299,11 +309,13 @@ impl WriteTransaction {
     fn append_numbers(&mut self, count: u64) -> Result<PageNumber> {
         let number = self.root.page_count;
         if number + count > PAGES_MAX {
-            return Err(Error::Invalid(format!("an environment has at most {PAGES_MAX} pages")));
+            return Err(Error::environment_full(count));
         }
         self.inner.data.ensure_pages(number + count).map_err(|e| self.inner.fail_on_io(e))?;
         if number == 1 && self.inner.table.newest(ROOT_PAGE).is_none() && self.id.0 == 1 {
             self.new_page(ROOT_PAGE, PageKind::Root)?;
+            let environment = self.inner.environment;
+            root::set_environment(&mut self.page_mut(ROOT_PAGE)?, environment);
         }
         self.root.page_count = number + count;
         Ok(PageNumber(number))
@@ -317,13 +329,14 @@ impl WriteTransaction {
         if let Ok(page) = <&mut Page>::try_from(bytes) {
             header::init(page, number, kind);
         }
-        self.link(number, &found, 1, true);
+        self.inner.table.set_born(found.link, self.id);
+        self.link(number, &found, VersionState { lines: 1, new: true, ..Default::default() });
         Ok(())
     }
 
     fn give_back(&mut self, number: PageNumber, count: u64) -> Result<()> {
         let found = self.new_version(Content::Tombstone)?;
-        self.link(number, &found, 0, false);
+        self.link(number, &found, VersionState::default());
         let id = self.id;
         self.writer.freed.insert(number.0, count, id);
         let mut hints = std::mem::take(&mut self.writer.hints);
@@ -424,7 +437,7 @@ impl WriteTransaction {
         let filled = source.fill(&mut bytes[PAGE_HEADER_SIZE..size]);
         bytes[size..].fill(0);
         // Linked even when filling failed: the version must come back when the transaction is undone.
-        self.link(number, &found, 0, true);
+        self.link(number, &found, VersionState { new: true, ..Default::default() });
         filled.map(|()| number)
     }
 }
@@ -479,6 +492,7 @@ impl Drop for WriteTransaction {
     fn drop(&mut self) {
         if !self.done {
             self.pop_to(0);
+            self.writer.derived.clear();
             self.finish();
         }
     }
@@ -519,13 +533,14 @@ impl PagesMut for WriteTransaction {
             if state.at as usize >= protected {
                 // SAFETY: the version is this transaction's own, no reader looks at it, and `&mut self` excludes other borrows.
                 let bytes = unsafe { found.page_mut() };
-                return Ok(PageMut::new(bytes, &mut self.writer.versions[index].lines));
+                let state = &mut self.writer.versions[index];
+                return Ok(PageMut::with_moves(bytes, &mut state.lines, &mut state.moves));
             }
-            return self.copy_page(number, &found, state.lines, state.new);
+            return self.copy_page(number, &found, state);
         }
         match newest {
             Some(found) if found.is_tombstone() => Err(freed(number)),
-            Some(found) => self.copy_page(number, &found, 0, false),
+            Some(found) => self.copy_page(number, &found, VersionState::default()),
             None => {
                 let version = self.new_version(Content::Page)?;
                 // The page of the mapped file stays as it is: the flusher waits for the writer's pin before it uses memory again, and
@@ -540,7 +555,7 @@ impl PagesMut for WriteTransaction {
                 };
                 // SAFETY: not linked yet, so nobody else knows it.
                 unsafe { version.bytes_mut() }.copy_from_slice(old);
-                self.link(number, &version, 0, false);
+                self.link(number, &version, VersionState::default());
                 let index = version.link.index();
                 // SAFETY: as above for the transaction's own version.
                 Ok(PageMut::new(unsafe { version.page_mut() }, &mut self.writer.versions[index].lines))
@@ -569,6 +584,10 @@ impl PagesMut for WriteTransaction {
         }
     }
 
+    fn derives(&mut self, target: PageNumber, source: PageNumber) {
+        self.writer.derived.push((target, source));
+    }
+
     fn free_run(&mut self, number: PageNumber) -> Result<()> {
         let length = self.run(number)?.len();
         self.give_back(number, header::run_pages(length as u64))
@@ -576,20 +595,15 @@ impl PagesMut for WriteTransaction {
 }
 
 impl WriteTransaction {
-    fn copy_page(
-        &mut self,
-        number: PageNumber,
-        old: &Found,
-        lines: DirtyLines,
-        new: bool,
-    ) -> Result<PageMut<'_>> {
+    fn copy_page(&mut self, number: PageNumber, old: &Found, state: VersionState) -> Result<PageMut<'_>> {
         let version = self.new_version(Content::Page)?;
         // SAFETY: `old` is the newest version, which stays linked; the new one is not linked yet, so nobody else knows it.
         unsafe { version.bytes_mut().copy_from_slice(old.page()) };
-        self.link(number, &version, lines, new);
-        let index = version.link.index();
+        self.inner.table.set_born(version.link, self.inner.table.born(old.link));
+        self.link(number, &version, state);
+        let state = &mut self.writer.versions[version.link.index()];
         // SAFETY: the version is this transaction's own, no reader looks at it, and `&mut self` excludes other borrows.
-        Ok(PageMut::new(unsafe { version.page_mut() }, &mut self.writer.versions[index].lines))
+        Ok(PageMut::with_moves(unsafe { version.page_mut() }, &mut state.lines, &mut state.moves))
     }
 }
 

@@ -245,11 +245,12 @@ impl Contents {
         }
     }
 
-    /// Makes all changes durable.
+    /// Makes all changes durable, and the length even when an earlier sync lost it: the system still knows that.
     pub(super) fn sync(&mut self) {
         for change in std::mem::take(&mut self.changes) {
             self.apply(&change, None);
         }
+        self.durable_length = self.length;
     }
 
     /// A sync that fails: some changes become durable, and none is tried again, though programs still see them all.

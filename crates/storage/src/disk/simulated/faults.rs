@@ -85,6 +85,7 @@ enum When {
 pub(super) struct Faults {
     calls: u64,
     mutating_calls: u64,
+    struck: Vec<TracedCall>,
     rules: Vec<(When, Fault)>,
     random: Option<(Chance, u32, Vec<Fault>)>,
     trace: Option<Vec<TracedCall>>,
@@ -98,6 +99,10 @@ impl Faults {
 
     pub(super) fn mutating_calls(&self) -> u64 {
         self.mutating_calls
+    }
+
+    pub(super) fn struck(&self) -> &[TracedCall] {
+        &self.struck
     }
 
     pub(super) fn fail_at(&mut self, number: u64, fault: Fault) {
@@ -160,6 +165,9 @@ impl Faults {
         }
         if let Some(trace) = &mut self.trace {
             trace.push(TracedCall { call, name: name.to_owned(), fault });
+        }
+        if fault.is_some() {
+            self.struck.push(TracedCall { call, name: name.to_owned(), fault });
         }
         self.crashed = fault == Some(Fault::Crash);
         Ok(fault)

@@ -161,6 +161,16 @@ impl SimulatedDisk {
         self.state.lock().faults.clear();
     }
 
+    /// The calls that a fault struck, in order.
+    pub fn struck(&self) -> Vec<TracedCall> {
+        self.state.lock().faults.struck().to_vec()
+    }
+
+    /// How many faults have struck.
+    pub fn faults_struck(&self) -> u64 {
+        self.state.lock().faults.struck().len() as u64
+    }
+
     /// Whether [`Fault::Crash`] struck.
     pub fn has_crashed(&self) -> bool {
         self.state.lock().faults.has_crashed()
