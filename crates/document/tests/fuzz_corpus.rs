@@ -5,7 +5,8 @@
 mod checks;
 
 fn replay(target: &str, check: impl Fn(&[u8])) {
-    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/document/corpus").join(target);
+    let corpus =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/document/corpus").join(target);
     let mut count = 0;
     for entry in std::fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();
@@ -42,11 +43,13 @@ fn write_seeds() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         for mode in [jackdaw_document::Mode::Memory, jackdaw_document::Mode::Disk] {
             if let Ok(document) = context.parse_with(&std::fs::read(&path).unwrap(), mode) {
-                std::fs::write(corpus.join(format!("document_binary/{name}-{mode:?}")), document.as_bytes()).unwrap();
+                std::fs::write(corpus.join(format!("document_binary/{name}-{mode:?}")), document.as_bytes())
+                    .unwrap();
             }
         }
     }
-    let trained = jackdaw_document::Dictionary::train(3, [b"abcabcabcabc words and words".as_slice(); 8]).unwrap();
+    let trained =
+        jackdaw_document::Dictionary::train(3, [b"abcabcabcabc words and words".as_slice(); 8]).unwrap();
     let bytes = trained.to_bytes();
     let mut seed = (bytes.len() as u16).to_le_bytes().to_vec();
     seed.extend_from_slice(&bytes);

@@ -24,7 +24,7 @@ const BUCKET_COUNT: usize = 1 << BUCKET_BITS;
 
 /// Text of at least [`PARTS_SIZE_MIN`] bytes is compressed as so many parts.
 pub(super) const PARTS: usize = 4;
-pub(super) const PARTS_SIZE_MIN: usize = 64;
+pub(super) const PARTS_SIZE_MIN: usize = 32;
 
 /// The most bytes that compressing `len` bytes needs, the slack of each part's last store included.
 pub(super) const fn compressed_size_max(len: usize) -> usize {
@@ -269,7 +269,10 @@ impl Codec {
     #[inline]
     pub(super) fn compress(&self, text: &[u8], target: &mut [u8]) -> usize {
         if text.len() < PARTS_SIZE_MIN {
-            return self.compress_part(text, target);
+            return match lanes::compress_short(self, text, target) {
+                Some(size) => size,
+                None => self.compress_part(text, target),
+            };
         }
         let cuts = cuts(text);
         // Each part writes where even its longest codes keep out of the next one's way.
