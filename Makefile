@@ -1,5 +1,5 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom bench-storage bench-check
+.PHONY: run fast test fmt lint tidy simulate loom bench-storage bench-document bench-check
 
 # The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
 run:
@@ -50,6 +50,11 @@ bench-storage:
 	    $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(OUT),--out $(OUT)) \
 	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) \
 	    $(if $(ENGINES),--engines $(ENGINES),$(if $(filter-out none,$(PEERS)),--engines jackdaw$(comma)$(PEERS)))
+
+# Documents against other ways to hold JSON, on your own files: DATA=dir of NAME.ndjson.gz and json/NAME.json.gz; OUT, QUICK=1 and PEERS=a,b as
+# above (make puts what is set on its command line into the environment, where the program finds it).
+bench-document:
+	cargo run --release -q -p jackdaw-bench-document -- $(WORKLOADS)
 
 comma := ,
 

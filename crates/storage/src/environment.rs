@@ -154,9 +154,18 @@ impl Environment {
             header.first_journal,
             options.journal_file_size_min,
             options.journal_file_size_max,
+            options.journal_zeroed_max,
         );
         let (table, readers) = (PageTable::new(), Readers::new());
-        let recovered = recovery::recover(&*disk, &header, &data, &table, &journal, options.read_only)?;
+        let recovered = recovery::recover(
+            &*disk,
+            &header,
+            &data,
+            &table,
+            &journal,
+            options.read_only,
+            options.background,
+        )?;
         if let Some(headers) = &headers {
             recovered.settle(&*disk, headers, &mut header)?;
         }
