@@ -1,5 +1,5 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom bench-storage bench-document bench-check
+.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
 
 # The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
 run:
@@ -33,6 +33,12 @@ simulate:
 # The lock-free parts under a model checker: every interleaving, every value the memory model allows.
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
+
+# The pages, the heap and the journal's differences under Miri, which finds undefined behaviour. Needs a nightly toolchain with the
+# component miri; half an hour.
+miri:
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-storage --lib --target-dir target/miri -- \
+	    page:: heap:: journal::changes journal::aligned
 
 # Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
 #   QUICK=1            a tenth of the items: a few minutes
