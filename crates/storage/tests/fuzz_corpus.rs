@@ -2,6 +2,7 @@
 //! `SEED=n` replays one.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(unreachable_pub, reason = "a module shared with the fuzz crate")]
 
 #[path = "../../../fuzz/storage/src/storage_files.rs"]
 mod storage_files;
