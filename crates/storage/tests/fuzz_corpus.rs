@@ -1,9 +1,10 @@
-//! The fuzz targets of `fuzz/` on stable: every input of the corpus, and random inputs from seeds. `SEEDS=1000000` makes a long run of it,
+//! The fuzz targets of `fuzz/storage` on stable: every input of the corpus, and random inputs from seeds. `SEEDS=1000000` makes a long run of it,
 //! `SEED=n` replays one.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(unreachable_pub, reason = "a module shared with the fuzz crate")]
 
-#[path = "../../../fuzz/src/storage_files.rs"]
+#[path = "../../../fuzz/storage/src/storage_files.rs"]
 mod storage_files;
 
 use std::path::Path;
@@ -20,7 +21,8 @@ fn the_samples_are_good() {
 #[test]
 fn every_input_of_the_corpus() {
     for target in Target::ALL {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target.name());
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/storage/corpus").join(target.name());
         let mut inputs: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         inputs.sort();
