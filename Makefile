@@ -1,5 +1,5 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-check
+.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
 
 # The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
 run:
@@ -12,7 +12,7 @@ fast:
 # Everything that must pass before a change is good. The tests come last: their last line is the count.
 test:
 	cargo fmt --all --check
-	$(MAKE) --no-print-directory lint tidy
+	$(MAKE) --no-print-directory lint tidy loom
 	cargo xtask test
 
 fmt:
@@ -32,7 +32,7 @@ simulate:
 
 # The lock-free parts under a model checker: every interleaving, every value the memory model allows.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
+	RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
 
 # Heads of keys and the journal's differences under Miri, which finds undefined behaviour. Needs a nightly toolchain with the
 # component miri; minutes.
@@ -56,6 +56,11 @@ bench-storage:
 	    $(if $(QUICK),--quick) $(if $(FULL),--full) $(if $(OUT),--out $(OUT)) \
 	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) \
 	    $(if $(ENGINES),--engines $(ENGINES),$(if $(filter-out none,$(PEERS)),--engines jackdaw$(comma)$(PEERS)))
+
+# Documents against other ways to hold JSON, on your own files: DATA=dir of NAME.ndjson.gz and json/NAME.json.gz; OUT, QUICK=1 and PEERS=a,b as
+# above (make puts what is set on its command line into the environment, where the program finds it).
+bench-document:
+	cargo run --release -q -p jackdaw-bench-document -- $(WORKLOADS)
 
 comma := ,
 

@@ -481,6 +481,77 @@ fn strings(value: &Value<'_>, into: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn text(_report: &mut Report) -> Result<()> {
+/// Etags and dates, a thousand different ones a run.
+fn text(report: &mut Report) -> Result<()> {
+    use jackdaw_document::date::{DATE_TEXT_MAX, Date, UNIX_EPOCH_TICKS, Zone};
+    use jackdaw_document::etag::GuidEtag;
+
+    const COUNT: usize = 1000;
+    let etags: Vec<GuidEtag> = (0..COUNT as u64)
+        .map(|i| GuidEtag { restarts: 0x0100_0000_0000_0005, changes: i.wrapping_mul(0x9E37_79B9_7F4A_7C15) })
+        .collect();
+    let etag_texts: Vec<[u8; 36]> = etags.iter().map(|etag| etag.to_text()).collect();
+    let dates: Vec<Date> = (0..COUNT as i64)
+        .map(|i| Date { ticks: UNIX_EPOCH_TICKS + i * 13_000_000_123_457, zone: Zone::Utc })
+        .collect();
+    let date_texts: Vec<Vec<u8>> =
+        dates.iter().map(|date| date.format(&mut [0; DATE_TEXT_MAX]).to_vec()).collect();
+    if report.wants("etag-parse") {
+        report.time(
+            "etag-parse",
+            "jackdaw",
+            "ns",
+            COUNT,
+            || (),
+            |()| {
+                for text in &etag_texts {
+                    black_box(GuidEtag::parse(black_box(text)).unwrap());
+                }
+            },
+        )?;
+    }
+    if report.wants("etag-format") {
+        report.time(
+            "etag-format",
+            "jackdaw",
+            "ns",
+            COUNT,
+            || (),
+            |()| {
+                for etag in &etags {
+                    black_box(black_box(*etag).to_text());
+                }
+            },
+        )?;
+    }
+    if report.wants("date-parse") {
+        report.time(
+            "date-parse",
+            "jackdaw",
+            "ns",
+            COUNT,
+            || (),
+            |()| {
+                for text in &date_texts {
+                    black_box(Date::parse(black_box(text)).unwrap());
+                }
+            },
+        )?;
+    }
+    if report.wants("date-format") {
+        report.time(
+            "date-format",
+            "jackdaw",
+            "ns",
+            COUNT,
+            || (),
+            |()| {
+                let mut buffer = [0; DATE_TEXT_MAX];
+                for date in &dates {
+                    black_box(black_box(*date).format(&mut buffer));
+                }
+            },
+        )?;
+    }
     Ok(())
 }

@@ -70,7 +70,7 @@ pub(crate) struct Inner {
     pub(crate) table: PageTable,
     pub(crate) readers: Readers,
     /// The newest durable transaction: what new snapshots see.
-    pub(crate) visible: AtomicU64,
+    pub(crate) visible: crate::snapshot::sync::AtomicU64,
     /// The write lock with the writer's state.
     pub(crate) writer: Arc<Mutex<Writer>>,
     pub(crate) journal: JournalFiles,
@@ -154,9 +154,18 @@ impl Environment {
             header.first_journal,
             options.journal_file_size_min,
             options.journal_file_size_max,
+            options.journal_zeroed_max,
         );
         let (table, readers) = (PageTable::new(), Readers::new());
-        let recovered = recovery::recover(&*disk, &header, &data, &table, &journal, options.read_only)?;
+        let recovered = recovery::recover(
+            &*disk,
+            &header,
+            &data,
+            &table,
+            &journal,
+            options.read_only,
+            options.background,
+        )?;
         if let Some(headers) = &headers {
             recovered.settle(&*disk, headers, &mut header)?;
         }
@@ -170,7 +179,7 @@ impl Environment {
             data,
             table,
             readers,
-            visible: AtomicU64::new(recovered.last.0),
+            visible: crate::snapshot::sync::AtomicU64::new(recovered.last.0),
             writer: Arc::new(Mutex::new(Writer::new(recovered.last, recovered.last_hash, recovered.root))),
             journal,
             stage: JournalStage::new(),

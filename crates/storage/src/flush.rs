@@ -319,21 +319,18 @@ fn flush_when(inner: &Inner, wait: impl Fn() -> bool) -> Result<TransactionId> {
         (pin, writer.last)
     };
     let result = drive(inner, target).and_then(|()| {
-        let mut warned = false;
         while inner.oldest_pinned() < target {
-            if !warned {
-                warned = true;
-                inner.flusher.held_up.store(true, Ordering::Release);
-            }
             let oldest = inner.oldest_pinned();
             if target.0.saturating_sub(oldest.0) > inner.options.reader_lag_warning {
                 warn_of_reader(inner, oldest);
             }
-            if !wait() {
+            inner.flusher.held_up.store(true, Ordering::Release);
+            let goes_on = wait();
+            inner.flusher.held_up.store(false, Ordering::Release);
+            if !goes_on {
                 return Ok(());
             }
         }
-        inner.flusher.held_up.store(false, Ordering::Release);
         flush_to(inner, &mut header, target)
     });
     inner.readers.unpin(pin);

@@ -23,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::disk::{Disk, File, OpenMode};
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, TransactionId, read_u32, read_u64};
+use crate::snapshot::page_table::PAGES_MAX;
 
 /// The names of the two files.
 pub(crate) const NAMES: [&str; 2] = ["header-0", "header-1"];
@@ -31,6 +32,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"JACKDAW\0");
 pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Bytes of a header file: one block, written at once.
 const SIZE: usize = 4096;
+/// No generation, transaction or journal has a greater number: a million a second for thirty years, and journals' names keep their width.
+const NUMBER_MAX: u64 = 1_000_000_000_000_000;
 
 const VERSION_AT: usize = 8;
 const PAGE_SIZE_AT: usize = VERSION_AT + 4;
@@ -99,14 +102,20 @@ impl Header {
         if page_size as usize != PAGE_SIZE {
             return Err(damaged(format!("its page size is {page_size}, not {PAGE_SIZE}")));
         }
-        Ok(Header {
+        let header = Header {
             environment: read_u64(bytes, ENVIRONMENT_AT),
             generation: read_u64(bytes, GENERATION_AT),
             synced: TransactionId(read_u64(bytes, SYNCED_AT)),
             synced_hash: read_u64(bytes, SYNCED_HASH_AT),
             first_journal: read_u64(bytes, FIRST_JOURNAL_AT),
             page_count: read_u64(bytes, PAGE_COUNT_AT),
-        })
+        };
+        // They count up from 1, so that far no one has come; all later sums are safe from overflow.
+        let counted = [header.generation, header.synced.0, header.first_journal];
+        if counted.into_iter().any(|number| number > NUMBER_MAX) || header.page_count > PAGES_MAX {
+            return Err(damaged("it counts further than is possible".to_owned()));
+        }
+        Ok(header)
     }
 }
 

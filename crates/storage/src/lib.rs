@@ -1,7 +1,11 @@
 //! A transactional storage engine: memory-mapped, copy-on-write, multi-version B+trees behind a compressed journal.
 //!
-//! An [`Environment`](environment) is one directory. One write transaction at a time changes it; any number of readers see
+//! An [`Environment`] is one directory. One write transaction at a time changes it; any number of readers see
 //! snapshots, and neither ever waits for the other. A commit returns when it is durable.
+//!
+//! What an environment holds goes by names, each of one [`Kind`]: a [`Tree`] (keys to values of any length), a [`MultiTree`] (keys
+//! to sorted sets of values), a [`FixedTree`] (`i64` to values of one size) or a [`Table`] (rows with indexes). Each is opened in a
+//! transaction, for reading or (`...Mut`) for writing.
 
 mod backup;
 mod btree;

@@ -7,6 +7,7 @@
 //! later record says that it was durable: then the journal is damaged, and we refuse to open rather than lose it silently.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::data_file::DataFile;
 use crate::disk::{Disk, File, OpenMode};
@@ -14,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber, ROOT_PAGE, TransactionId};
 use crate::header_file::{Header, HeaderFiles};
 use crate::journal::aligned::{ALIGNMENT, AlignedBuffer};
-use crate::journal::changes::{self, Entries, Entry};
+use crate::journal::changes::{self, Entries, Entry, Pieces};
 use crate::journal::files::{DIRECTORY, JournalFile, JournalFiles, name, number_of};
 use crate::journal::record::{HEADER_SIZE, RecordHeader};
 use crate::page;
@@ -23,6 +24,12 @@ use crate::root::{self, RootState};
 use crate::snapshot::page_table::{Content, PAGES_MAX, PageTable};
 use crate::transaction::commit::JOINED_SIZE_MAX;
 
+/// Journals of fewer bytes are read by one thread.
+const HELPED_SIZE_MIN: u64 = 8 << 20;
+/// Entries whose places are fetched together.
+const TOUCHED_MAX: usize = 32;
+/// Pages validated by one thread at least.
+const VALIDATE_SHARE_MIN: usize = 1024;
 /// Bytes read from a journal at a time.
 const READ_SIZE: usize = 1 << 20;
 
@@ -74,7 +81,7 @@ impl Recovered {
     }
 }
 
-/// Applies the journal to `table`; tells `journal` which files exist.
+/// Applies the journal to `table`; tells `journal` which files exist. With `helped`, other threads run ahead and take a share.
 pub(crate) fn recover(
     disk: &dyn Disk,
     header: &Header,
@@ -82,6 +89,7 @@ pub(crate) fn recover(
     table: &PageTable,
     journal: &JournalFiles,
     read_only: bool,
+    helped: bool,
 ) -> Result<Recovered> {
     if data.len() < header.page_count * PAGE_SIZE as u64 {
         let reason = format!(
@@ -105,7 +113,7 @@ pub(crate) fn recover(
     };
     let mode = if read_only { OpenMode::Read } else { OpenMode::Write };
     let names = disk.list(DIRECTORY).map_err(|e| Error::io("list", disk.path().join(DIRECTORY), e))?;
-    let mut stopped: Option<Stopped> = None;
+    let mut files = Vec::new();
     for number in names.iter().filter_map(|n| number_of(n)) {
         let path = disk.path().join(name(number));
         let file = disk.open(&name(number), mode).map_err(|e| Error::io("open", &path, e))?;
@@ -114,24 +122,45 @@ pub(crate) fn recover(
         let size = size / ALIGNMENT as u64 * ALIGNMENT as u64;
         if number < header.first_journal {
             journal.add_retired(number, size);
-            continue;
-        }
-        let before = replay.records;
-        let mut reader = Reader::new(file.clone(), size, path);
-        if let Some(stop) = replay.read_file(number, &mut reader)? {
-            replay.look_for_lost(number, &mut reader, &stop)?;
-            stopped = Some(stop);
-        }
-        if replay.records > before {
-            journal.add_full(JournalFile { number, file, size }, replay.last);
         } else {
-            journal.add_retired(number, size);
+            files.push((number, file, size, path));
         }
     }
-    if let Some(stop) = stopped {
-        tracing::debug!(at = %stop.place, reason = stop.reason, "the journal ends");
+    let total: u64 = files.iter().map(|(_, _, size, _)| size).sum();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        if helped && total >= HELPED_SIZE_MIN {
+            let (files, done) = (&files, &done);
+            // Without it everything works, only slower.
+            let _ = std::thread::Builder::new()
+                .name("storage-recovery".to_owned())
+                .spawn_scoped(scope, move || run_ahead(files, table, done));
+        }
+        let result = replay.read_files(&files, journal);
+        done.store(true, Ordering::Release);
+        result
+    })?;
+    replay.finish(read_only, helped)
+}
+
+/// A journal file found: its number, the file, its size in whole blocks, its path.
+type Found = (u64, Arc<dyn File>, u64, std::path::PathBuf);
+
+/// Reads the files ahead of recovery, so that it finds them in the system's cache, and gets scratch memory ready.
+fn run_ahead(files: &[Found], table: &PageTable, done: &AtomicBool) {
+    let mut buffer = AlignedBuffer::default();
+    buffer.set_len(READ_SIZE);
+    let mut windows = files.iter().flat_map(|(_, file, size, _)| {
+        (0..*size).step_by(READ_SIZE).map(move |at| (file, at, (size - at).min(READ_SIZE as u64) as usize))
+    });
+    while !done.load(Ordering::Acquire) {
+        // Errors show where the bytes are needed.
+        let read = windows.next().map(|(file, at, size)| file.read_at(at, &mut buffer.bytes_mut()[..size]));
+        let made = table.prepare_frames().unwrap_or(false);
+        if read.is_none() && !made {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
     }
-    replay.finish(read_only)
 }
 
 /// Where and why reading a file ended before its end.
@@ -156,6 +185,23 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
+    fn read_files(&mut self, files: &[Found], journal: &JournalFiles) -> Result<()> {
+        for (number, file, size, path) in files {
+            let before = self.records;
+            let mut reader = Reader::new(file.clone(), *size, path.clone());
+            if let Some(stop) = self.read_file(*number, &mut reader)? {
+                self.look_for_lost(*number, &mut reader, &stop)?;
+                tracing::debug!(at = %stop.place, reason = stop.reason, "the journal ends");
+            }
+            if self.records > before {
+                journal.add_full(JournalFile { number: *number, file: file.clone(), size: *size }, self.last);
+            } else {
+                journal.add_retired(*number, *size);
+            }
+        }
+        Ok(())
+    }
+
     /// Reads one file's records in order; why it stopped before the end, if it did.
     fn read_file(&mut self, number: u64, reader: &mut Reader) -> Result<Option<Stopped>> {
         let mut offset = 0;
@@ -237,7 +283,35 @@ impl Replay<'_> {
         Ok(())
     }
 
+    /// Reads where the entries of a record will write: one after the other each would wait for memory, together they wait once.
+    fn touch(&self, body: &[u8]) {
+        let mut pages: [Option<(&page::Page, Pieces<'_>)>; TOUCHED_MAX] = [None; TOUCHED_MAX];
+        let mut count = 0;
+        let mut sum = 0_u8;
+        for entry in Entries::new(body).flatten() {
+            if let Entry::Page { number, new: false, pieces } | Entry::Moved { number, pieces, .. } = entry
+                && number.0 < PAGES_MAX
+                && let Some(version) = self.table.newest(number).filter(|v| v.size == PAGE_SIZE)
+            {
+                // SAFETY: recovery alone changes versions, and does not while this borrow is alive.
+                pages[count] = Some((unsafe { version.page() }, pieces));
+                count += 1;
+            }
+            if count == TOUCHED_MAX {
+                for (page, pieces) in pages.iter_mut().take(count).filter_map(Option::take) {
+                    sum = sum.wrapping_add(pieces.touch(page));
+                }
+                count = 0;
+            }
+        }
+        for (page, pieces) in pages.iter_mut().take(count).filter_map(Option::take) {
+            sum = sum.wrapping_add(pieces.touch(page));
+        }
+        std::hint::black_box(sum);
+    }
+
     fn apply(&mut self, body: &[u8], id: TransactionId, damaged: &dyn Fn(String) -> Error) -> Result<()> {
+        self.touch(body);
         for entry in Entries::new(body) {
             match entry.map_err(damaged)? {
                 Entry::Page { number, new, pieces } => {
@@ -350,25 +424,32 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn finish(mut self, read_only: bool) -> Result<Recovered> {
+    fn finish(mut self, read_only: bool, helped: bool) -> Result<Recovered> {
         self.pages.sort_unstable();
         self.pages.dedup();
         self.pages.retain(|&page| !self.table.is_empty(page));
         // Built on bytes that nobody has verified, so the results are.
-        for &number in &self.pages {
-            if let Some(version) = self.table.newest(number) {
-                // SAFETY: recovery alone uses the table, and nothing changes any more.
-                let bytes = unsafe { version.page() };
-                let found = header::number(bytes);
-                if found != number {
-                    return Err(Error::damaged(
-                        number,
-                        format!("after recovery it carries the number {found}"),
-                    ));
-                }
-                page::validate(number, bytes)?;
+        let threads = match std::thread::available_parallelism() {
+            Ok(cores) if helped => cores.get().min(4),
+            _ => 1,
+        };
+        let share = self.pages.len().div_ceil(threads).max(VALIDATE_SHARE_MIN);
+        let table = self.table;
+        std::thread::scope(|scope| {
+            let shares: Vec<_> = self.pages.chunks(share).collect();
+            let (last, others) =
+                shares.split_last().map_or((&[][..], &[][..]), |(last, others)| (*last, others));
+            let others: Vec<_> =
+                others.iter().map(|share| scope.spawn(|| validate_all(table, share))).collect();
+            let mut result = validate_all(table, last);
+            for other in others {
+                let other = other
+                    .join()
+                    .unwrap_or_else(|_| Err(Error::Invalid("validating pages failed".to_owned())));
+                result = result.and(other);
             }
-        }
+            result
+        })?;
         let root = if self.last.0 == 0 {
             RootState::empty()
         } else {
@@ -404,6 +485,21 @@ impl Replay<'_> {
             tail: self.tail,
         })
     }
+}
+
+fn validate_all(table: &PageTable, pages: &[PageNumber]) -> Result<()> {
+    for &number in pages {
+        if let Some(version) = table.newest(number) {
+            // SAFETY: recovery alone uses the table, and nothing changes any more.
+            let bytes = unsafe { version.page() };
+            let found = header::number(bytes);
+            if found != number {
+                return Err(Error::damaged(number, format!("after recovery it carries the number {found}")));
+            }
+            page::validate(number, bytes)?;
+        }
+    }
+    Ok(())
 }
 
 fn out_of_memory(source: std::io::Error) -> Error {

@@ -49,7 +49,8 @@ impl WriteTransaction {
 }
 
 /// A table in one transaction, for reading: [rows](Row) found by their primary key and by the indexes of the table's [`Schema`].
-/// An index is named by its place in the schema (see [`Schema::index`]).
+/// An index is named by its place in the schema (see [`Schema::index`]). Rows live as long as the transaction; cursors and ranges
+/// borrow the view as well.
 ///
 /// ```
 /// use jackdaw_storage::{By, Order, RowBuilder, Schema};
@@ -134,12 +135,12 @@ impl<'t, T: Pages> Table<'t, T> {
     /// A cursor over the rows in the order of a key, at no row yet.
     ///
     /// Errors: [`crate::Error::Invalid`] when the table has no such index.
-    pub fn cursor(&self, by: By) -> Result<RowCursor<'_, T>> {
+    pub fn cursor(&self, by: By) -> Result<RowCursor<'t, '_, T>> {
         table::cursor(self.pages, &self.state, by).map(RowCursor)
     }
 
     /// All rows in the order of their primary keys.
-    pub fn iter(&self) -> Result<RowRange<'_, T>> {
+    pub fn iter(&self) -> Result<RowRange<'t, '_, T>> {
         self.range(By::Primary, Bound::Unbounded, Bound::Unbounded, Order::Ascending)
     }
 
@@ -153,26 +154,26 @@ impl<'t, T: Pages> Table<'t, T> {
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
         order: Order,
-    ) -> Result<RowRange<'_, T>> {
+    ) -> Result<RowRange<'t, '_, T>> {
         table::RowRange::new(self.pages, &self.state, by, (low, high), order.direction()).map(RowRange)
     }
 
     /// The rows whose key is `key`: one at most, except in a non-unique index. Errors: as for [`Table::range`].
-    pub fn exact(&self, by: By, key: &[u8], order: Order) -> Result<RowRange<'_, T>> {
+    pub fn exact(&self, by: By, key: &[u8], order: Order) -> Result<RowRange<'t, '_, T>> {
         table::RowRange::exact(self.pages, &self.state, by, key, order.direction()).map(RowRange)
     }
 
     /// The rows whose key begins with `prefix` (which may be empty), in the given order of that key.
     ///
     /// Errors: [`crate::Error::Invalid`] when the table has no such index or it is an etag index.
-    pub fn prefix(&self, by: By, prefix: &[u8], order: Order) -> Result<RowRange<'_, T>> {
+    pub fn prefix(&self, by: By, prefix: &[u8], order: Order) -> Result<RowRange<'t, '_, T>> {
         table::RowRange::prefix(self.pages, &self.state, by, prefix, order.direction()).map(RowRange)
     }
 
     /// The rows of an etag index from a number on: upwards in ascending order, else downwards.
     ///
     /// Errors: [`crate::Error::Invalid`] when the table has no such index or it is no etag index.
-    pub fn from_etag(&self, index: usize, from: i64, order: Order) -> Result<RowRange<'_, T>> {
+    pub fn from_etag(&self, index: usize, from: i64, order: Order) -> Result<RowRange<'t, '_, T>> {
         table::RowRange::from_etag(self.pages, &self.state, index, from, order.direction()).map(RowRange)
     }
 }
@@ -180,10 +181,10 @@ impl<'t, T: Pages> Table<'t, T> {
 /// A place in a table's rows, in the order of one key, that moves both ways. A new one is at no row: `next` goes to the first,
 /// `prev` to the last. Rows with the same key in a non-unique index come in no order to rely on, but in the same both ways.
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
-pub struct RowCursor<'s, T: Pages = ReadTransaction>(table::RowCursor<'s, T>);
+pub struct RowCursor<'t, 's, T: Pages = ReadTransaction>(table::RowCursor<'t, 's, T>);
 
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
-impl<'s, T: Pages> RowCursor<'s, T> {
+impl<'t: 's, 's, T: Pages> RowCursor<'t, 's, T> {
     /// Goes to the first row; false when there is none.
     pub fn first(&mut self) -> Result<bool> {
         self.0.first()
@@ -236,20 +237,20 @@ impl<'s, T: Pages> RowCursor<'s, T> {
     }
 
     /// The row. Errors: [`crate::Error::Invalid`] when the cursor is at none.
-    pub fn row(&self) -> Result<Row<'s>> {
+    pub fn row(&self) -> Result<Row<'t>> {
         self.0.row()
     }
 }
 
 /// A walk over the rows whose key is in a range.
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
-pub struct RowRange<'s, T: Pages = ReadTransaction>(table::RowRange<'s, T>);
+pub struct RowRange<'t, 's, T: Pages = ReadTransaction>(table::RowRange<'t, 's, T>);
 
 #[expect(private_bounds, reason = "the transactions are the only sources of pages")]
-impl<'s, T: Pages> RowRange<'s, T> {
+impl<'t: 's, 's, T: Pages> RowRange<'t, 's, T> {
     /// The next row of the walk, `None` at its end. After an error the walk is over.
     #[expect(clippy::should_implement_trait, reason = "like the other walks, so that errors end it")]
-    pub fn next(&mut self) -> Result<Option<Row<'s>>> {
+    pub fn next(&mut self) -> Result<Option<Row<'t>>> {
         self.0.next()
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::{
-    By, Environment, Error, Kind, Options, Order, ReadTransaction, RowBuilder, Schema, WriteTransaction,
+    By, Environment, Error, Kind, Options, Order, ReadTransaction, Row, RowBuilder, Schema, WriteTransaction,
 };
 
 const UNSIZED: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
@@ -140,6 +140,8 @@ fn probe(snapshot: &ReadTransaction, model: &Model, chance: &mut Chance) {
     let multi = snapshot.multi_tree(b"multi").unwrap();
     let fixed = snapshot.fixed_tree(b"fixed").unwrap();
     let table = snapshot.table(b"table").unwrap();
+    let newest = newest(snapshot).and_then(|row| row.column_i64(2));
+    assert_eq!(newest, model.rows.values().map(|d| d.etag).max());
     for _ in 0..20 {
         let (key, value) = (multi_key(chance), multi_value(chance));
         let values = model.multi.get(&key).cloned().unwrap_or_default();
@@ -220,6 +222,13 @@ fn probe(snapshot: &ReadTransaction, model: &Model, chance: &mut Chance) {
         let mut cursor = table.cursor(By::Index(BY_ETAG)).unwrap();
         assert_eq!(cursor.seek_etag(from).unwrap().then(|| cursor.etag()).flatten(), found);
     }
+}
+
+/// Rows outlive the view and the walk that found them.
+fn newest(snapshot: &ReadTransaction) -> Option<Row<'_>> {
+    let table = snapshot.table(b"table").unwrap();
+    let mut rows = table.from_etag(BY_ETAG, i64::MAX, Order::Descending).unwrap();
+    rows.next().unwrap()
 }
 
 fn multi_key(chance: &mut Chance) -> Vec<u8> {
@@ -376,6 +385,8 @@ fn live(env: &Environment, model: &mut Model, chance: &mut Chance, etag: &mut i6
                 tx.release(savepoint).unwrap();
             }
         }
+        // Opened once more and not changed: what was changed before must be kept.
+        create(&mut tx);
         assert_eq!(contents_within(&tx), *model);
         tx.commit().unwrap();
         if chance.below(4) == 0 {

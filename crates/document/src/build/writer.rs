@@ -24,6 +24,96 @@ const SHARED_NEAR_MAX: usize = 200;
 /// The shortest text worth a look.
 const SHARED_MIN: usize = 4;
 
+/// Slots of the table of short texts lately compressed, and the longest of them.
+const COMPRESSED_SLOTS: usize = 2048;
+const COMPRESSED_TEXT_MAX: usize = 56;
+
+/// A text of this document that was compressed, to find it again without compressing it again.
+#[derive(Clone, Copy, Default)]
+struct Repeated {
+    /// The document it is of; of no document if 0.
+    epoch: u32,
+    /// Where its text lies in `Writer::texts`.
+    text: u32,
+    size: u32,
+    /// Where and as what it was written.
+    position: u32,
+    kind: u8,
+}
+
+/// A short text, of any document, with its compressed form; an empty one if no shorter.
+#[derive(Clone, Copy)]
+struct Compressed {
+    text: [u8; COMPRESSED_TEXT_MAX],
+    codes: [u8; COMPRESSED_TEXT_MAX],
+    text_size: u8,
+    codes_size: u8,
+}
+
+/// What compressing costs is saved for texts met before: in this document, and short ones in any.
+struct CompressionCache {
+    epoch: u32,
+    texts: Vec<u8>,
+    repeated: Box<[Repeated]>,
+    short: Box<[Compressed]>,
+}
+
+impl CompressionCache {
+    fn new() -> CompressionCache {
+        let unused = Compressed {
+            text: [0; COMPRESSED_TEXT_MAX],
+            codes: [0; COMPRESSED_TEXT_MAX],
+            text_size: 0,
+            codes_size: 0,
+        };
+        CompressionCache {
+            epoch: 0,
+            texts: Vec::new(),
+            repeated: vec![Repeated::default(); SHARED_SLOTS].into_boxed_slice(),
+            short: vec![unused; COMPRESSED_SLOTS].into_boxed_slice(),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.texts.clear();
+        if self.epoch == u32::MAX {
+            self.repeated.fill(Repeated::default());
+            self.epoch = 0;
+        }
+        self.epoch += 1;
+    }
+
+    fn forget_codes(&mut self) {
+        for short in &mut self.short {
+            short.text_size = 0;
+        }
+    }
+
+    fn allocated(&self) -> usize {
+        self.texts.capacity() + size_of_val(&*self.repeated) + size_of_val(&*self.short)
+    }
+}
+
+/// A hash of some of a text's bytes: equal texts have equal ones, and it is cheap.
+#[inline(always)]
+fn quick_hash(text: &[u8]) -> u64 {
+    let size = text.len();
+    let (first, last) = if size >= 8 {
+        (crate::simd::word(text), crate::simd::word(&text[size - 8..]))
+    } else if size >= 4 {
+        let half = |at: usize| {
+            let mut word = [0; 4];
+            word.copy_from_slice(&text[at..at + 4]);
+            u64::from(u32::from_le_bytes(word))
+        };
+        (half(0), half(size - 4))
+    } else {
+        (text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0)
+    };
+    let middle = if size >= 24 { crate::simd::word(&text[size / 2..]) } else { 0 };
+    (first ^ last.rotate_left(29) ^ middle.rotate_left(13) ^ size as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// Whether a document is written for use in memory or for keeping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
@@ -48,6 +138,8 @@ pub(crate) struct Writer {
     /// The places to escape in the string being written, as offsets in its text.
     pub(crate) escapes: Vec<u32>,
     compressed: Vec<u8>,
+    /// Made when the first document is written in [`Mode::Disk`].
+    cache: Option<Box<CompressionCache>>,
     seen: Vec<u64>,
     document_size_max: usize,
 }
@@ -65,6 +157,7 @@ impl Writer {
             shared_base: 0,
             escapes: Vec::new(),
             compressed: Vec::new(),
+            cache: None,
             seen: Vec::new(),
             document_size_max: format::SIZE_MAX,
         }
@@ -78,6 +171,7 @@ impl Writer {
             + size_of_val(&*self.shared)
             + self.escapes.capacity() * 4
             + self.compressed.capacity()
+            + self.cache.as_ref().map_or(0, |cache| cache.allocated())
             + self.seen.capacity() * 8
     }
 
@@ -91,6 +185,11 @@ impl Writer {
     }
 
     pub(crate) fn set_dictionary(&mut self, dictionary: Arc<Dictionary>) {
+        if let Some(cache) = &mut self.cache {
+            cache.forget_codes();
+        }
+        // Another dictionary may have the id of the one before.
+        self.names.forget();
         self.dictionary = dictionary;
     }
 
@@ -102,6 +201,10 @@ impl Writer {
         if names_dictionary != self.names_dictionary {
             self.names.forget();
             self.names_dictionary = names_dictionary;
+        }
+        if mode == Mode::Disk {
+            let cache = self.cache.get_or_insert_with(|| Box::new(CompressionCache::new()));
+            cache.begin();
         }
         // Places of the document before lie at or below the base from here on.
         match self.shared_base.checked_add(self.out.len() as u32 + 1) {
@@ -213,11 +316,11 @@ impl Writer {
             self.push(kind::EMPTY_STRING, name_id, 0);
             return;
         }
-        let mut kind = kind::STRING;
-        if self.mode == Mode::Disk && !surrogates && self.compress_from(start) {
-            kind |= kind::STRING_COMPRESSED;
-            self.escapes.clear();
+        if self.mode == Mode::Disk && !surrogates {
+            self.finish_compressed(name_id, start);
+            return;
         }
+        let mut kind = kind::STRING;
         let position = self.out.len();
         self.out.put_varint((position - start) as u32);
         if !self.escapes.is_empty() {
@@ -246,18 +349,67 @@ impl Writer {
         self.escapes.clear();
     }
 
-    /// Replaces the text from `start` on by its compressed form if that is shorter.
-    #[inline(always)]
-    fn compress_from(&mut self, start: usize) -> bool {
+    /// Ends a string as [`Writer::finish_string`] does, compressed if that is shorter.
+    #[inline(never)]
+    fn finish_compressed(&mut self, name_id: u32, start: usize) {
+        let Some(cache) = &mut self.cache else {
+            return;
+        };
         let text = &self.out.bytes()[start..];
-        self.compressed.clear();
-        self.dictionary.compress(text, &mut self.compressed);
-        if self.compressed.len() >= text.len() {
-            return false;
+        let size = text.len();
+        let hash = quick_hash(text);
+        let repeated = &mut cache.repeated[(hash >> 52) as usize % SHARED_SLOTS];
+        if repeated.epoch == cache.epoch
+            && repeated.size as usize == size
+            && (size >= SHARED_ALWAYS_MIN || start - repeated.position as usize <= SHARED_NEAR_MAX)
+            && cache.texts.get(repeated.text as usize..repeated.text as usize + size) == Some(text)
+        {
+            let (kind, position) = (repeated.kind, repeated.position as usize);
+            self.escapes.clear();
+            self.out.truncate(start);
+            self.push(kind, name_id, position);
+            return;
         }
-        self.out.truncate(start);
-        self.out.put(&self.compressed);
-        true
+        let text_at = cache.texts.len();
+        cache.texts.extend_from_slice(text);
+        let shorter = if size <= COMPRESSED_TEXT_MAX {
+            let short = &mut cache.short[(hash >> 32) as usize % COMPRESSED_SLOTS];
+            if short.text_size as usize != size || short.text[..size] != *text {
+                short.text[..size].copy_from_slice(text);
+                short.text_size = size as u8;
+                let codes_size = self.dictionary.compress_into(text, &mut self.compressed);
+                short.codes_size = if codes_size < size { codes_size as u8 } else { 0 };
+                let kept = usize::from(short.codes_size);
+                short.codes[..kept].copy_from_slice(&self.compressed[..kept]);
+            }
+            &short.codes[..usize::from(short.codes_size)]
+        } else {
+            let codes_size = self.dictionary.compress_into(text, &mut self.compressed);
+            if codes_size < size { &self.compressed[..codes_size] } else { &[] }
+        };
+        let mut kind = kind::STRING;
+        if !shorter.is_empty() {
+            kind |= kind::STRING_COMPRESSED;
+            self.escapes.clear();
+            self.out.truncate(start);
+            self.out.put(shorter);
+        }
+        let position = self.out.len();
+        self.out.put_varint((position - start) as u32);
+        if !self.escapes.is_empty() {
+            kind |= kind::STRING_ESCAPES;
+            self.put_escapes();
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.repeated[(hash >> 52) as usize % SHARED_SLOTS] = Repeated {
+                epoch: cache.epoch,
+                text: text_at as u32,
+                size: size as u32,
+                position: position as u32,
+                kind,
+            };
+        }
+        self.push(kind, name_id, position);
     }
 
     /// Looks for the bytes from `start` to the end earlier in the document; if they are there, drops them and says where.
@@ -269,17 +421,7 @@ impl Writer {
         if size < SHARED_MIN || start >= (u32::MAX / 2) as usize {
             return None;
         }
-        let (first, last) = if size >= 8 {
-            (crate::simd::word(text), crate::simd::word(&text[size - 8..]))
-        } else {
-            let half = |at: usize| {
-                let mut word = [0; 4];
-                word.copy_from_slice(&text[at..at + 4]);
-                u64::from(u32::from_le_bytes(word))
-            };
-            (half(0), half(size - 4))
-        };
-        let hash = (first ^ last.rotate_left(29) ^ size as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let hash = quick_hash(text);
         let slot = (hash >> 52) as usize % SHARED_SLOTS;
         let found = std::mem::replace(&mut self.shared[slot], self.shared_base + 1 + start as u32);
         if found <= self.shared_base {

@@ -1,10 +1,12 @@
 //! The tables behind a dictionary and the two loops that use them.
 //!
-//! The longest symbol at a place is found in two looks: symbols of four bytes and more lie in buckets by a hash of their first four bytes, longest
-//! first, a bucket to a cache line; the rest are found by their first three bytes and two bytes. All looks are independent of each other, so the processor
-//! makes them at once.
+//! The longest symbol at a place is found in two looks: symbols of three bytes and more lie in buckets by a hash of their first three bytes, longest
+//! first, a bucket to a cache line; the rest are found by their two bytes. Both looks are made at once, and what they find is chosen without a branch. But each place depends on
+//! the symbol before it, so one string is a long chain of cache latencies. Hence longer text is compressed as [`PARTS`] parts side by side (`lanes.rs`), whose
+//! codes are then put together; where it is cut is part of the format, so that equal text has equal codes.
 
 use super::SYMBOL_SIZE_MAX;
+use super::lanes;
 
 /// The byte before a byte that stands for itself.
 const ESCAPE: u8 = 255;
@@ -15,14 +17,31 @@ pub(super) const SHORT_CODES_MAX: usize = 254;
 /// The most symbols of a dictionary.
 pub(super) const SYMBOL_COUNT_MAX: usize = 32 << 10;
 
-/// Symbols of four and more bytes that may share a bucket.
-const BUCKET_SIZE: usize = 5;
-const BUCKET_BITS: u32 = 12;
-const TRIPLE_BITS: u32 = 14;
+/// Symbols of three and more bytes that may share a bucket.
+pub(super) const BUCKET_SIZE: usize = 5;
+const BUCKET_BITS: u32 = 13;
+const BUCKET_COUNT: usize = 1 << BUCKET_BITS;
 
-/// The most bytes that compressing `len` bytes needs, the slack of a last store included.
+/// Text of at least [`PARTS_SIZE_MIN`] bytes is compressed as so many parts.
+pub(super) const PARTS: usize = 4;
+pub(super) const PARTS_SIZE_MIN: usize = 32;
+
+/// The most bytes that compressing `len` bytes needs, the slack of each part's last store included.
 pub(super) const fn compressed_size_max(len: usize) -> usize {
-    2 * len + 8
+    2 * len + 8 * PARTS
+}
+
+/// Where text is cut: into quarters, each cut moved on to the next byte that begins a character.
+fn cuts(text: &[u8]) -> [usize; PARTS + 1] {
+    let mut cuts = [0; PARTS + 1];
+    cuts[PARTS] = text.len();
+    for (i, cut) in cuts.iter_mut().enumerate().take(PARTS).skip(1) {
+        *cut = text.len() * i / PARTS;
+        while text.get(*cut).is_some_and(|byte| byte & 0xC0 == 0x80) && *cut < text.len() * i / PARTS + 3 {
+            *cut += 1;
+        }
+    }
+    cuts
 }
 
 /// Up to eight bytes.
@@ -56,88 +75,101 @@ impl Symbol {
     }
 }
 
-/// A code and the size of its symbol: `code bytes | symbol size << 16 | code size << 24`.
+/// A code with what follows from it: `code bytes | symbol size << 16 | code size << 20 | (64 − bits of the symbol) << 24`.
 #[derive(Clone, Copy, Default)]
-struct Step(u32);
+pub(super) struct Step(pub(super) u32);
 
 impl Step {
     fn new(code: usize, short_codes: usize, symbol_size: u8) -> Step {
         if code < short_codes {
-            return Step(code as u32 | u32::from(symbol_size) << 16 | 1 << 24);
+            return Step::of(code as u32, 1, symbol_size);
         }
         let rest = code - short_codes;
         let (first, second) = (short_codes + rest / 256, rest % 256);
-        Step(first as u32 | (second as u32) << 8 | u32::from(symbol_size) << 16 | 2 << 24)
+        Step::of(first as u32 | (second as u32) << 8, 2, symbol_size)
     }
 
     fn escape(byte: u8) -> Step {
-        Step(u32::from(ESCAPE) | u32::from(byte) << 8 | 1 << 16 | 2 << 24)
+        Step::of(u32::from(ESCAPE) | u32::from(byte) << 8, 2, 1)
+    }
+
+    fn of(code: u32, code_size: u32, symbol_size: u8) -> Step {
+        let size = u32::from(symbol_size);
+        Step(code | size << 16 | code_size << 20 | (64 - 8 * size) << 24)
     }
 
     #[inline(always)]
-    fn code(self) -> [u8; 2] {
+    pub(super) fn code(self) -> [u8; 2] {
         [self.0 as u8, (self.0 >> 8) as u8]
     }
 
     #[inline(always)]
-    fn symbol_size(self) -> usize {
-        (self.0 >> 16 & 0xFF) as usize
+    pub(super) fn symbol_size(self) -> usize {
+        (self.0 >> 16 & 0xF) as usize
     }
 
     #[inline(always)]
-    fn code_size(self) -> usize {
-        (self.0 >> 24) as usize
+    pub(super) fn code_size(self) -> usize {
+        (self.0 >> 20 & 0xF) as usize
     }
 }
 
 /// One cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Bucket {
-    words: [u64; BUCKET_SIZE],
-    /// 64 minus the bits of the symbol: what shifts the bytes beyond it away. An unused place has symbol and shift 0 and matches only eight zero bytes,
-    /// which `steps` of 0 then refuses.
-    shifts: [u8; BUCKET_SIZE],
-    codes: [u16; BUCKET_SIZE],
+pub(super) struct Bucket {
+    pub(super) words: [u64; BUCKET_SIZE],
+    /// The last is for no match.
+    pub(super) steps: [Step; BUCKET_SIZE + 1],
+}
+
+impl Bucket {
+    /// A bucket that nothing matches: its words belong into another one.
+    fn unused(place: usize) -> Bucket {
+        Bucket {
+            words: [u64::from(place == hash_of_three(0)); BUCKET_SIZE],
+            steps: [Step::default(); BUCKET_SIZE + 1],
+        }
+    }
 }
 
 /// The tables of one dictionary.
 pub(super) struct Codec {
     symbols: Vec<Symbol>,
-    short_codes: usize,
+    pub(super) short_codes: usize,
     /// For decompression: per code, the symbol.
     words: Vec<u64>,
     sizes: Vec<u8>,
-    buckets: Box<[Bucket]>,
-    /// By hash of three bytes: the bytes, and the step, 0 where there is none.
-    triples: Box<[(u32, Step)]>,
+    pub(super) buckets: Box<[Bucket; BUCKET_COUNT]>,
     /// By two bytes: the step of the two, or of the first alone.
-    pairs: Box<[Step]>,
+    pub(super) pairs: Box<[Step; 1 << 16]>,
     singles: Box<[Step; 256]>,
 }
 
+/// The bucket of a text's first three bytes, below [`BUCKET_COUNT`].
 #[inline(always)]
-fn hash_of_four(word: u64) -> usize {
-    ((word as u32).wrapping_mul(0x9E37_79B1) >> (32 - BUCKET_BITS)) as usize
+pub(super) fn hash_of_three(word: u64) -> usize {
+    (((word as u32) << 8).wrapping_mul(0x9E37_79B1) >> (32 - BUCKET_BITS)) as usize
 }
 
-#[inline(always)]
-fn hash_of_three(word: u64) -> usize {
-    ((word as u32 & 0x00FF_FFFF).wrapping_mul(0x85EB_CA6B) >> (32 - TRIPLE_BITS)) as usize
+fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
+    match vec![value; N].into_boxed_slice().try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("the slice was made with the array's length"),
+    }
 }
 
 /// Leaves out what the tables have no room for, keeping earlier symbols rather than later ones.
 pub(super) fn without_crowded(symbols: impl IntoIterator<Item = Symbol>) -> Vec<Symbol> {
-    let mut buckets = vec![0usize; 1 << BUCKET_BITS];
-    let mut triples = vec![false; 1 << TRIPLE_BITS];
+    let mut buckets = vec![0usize; BUCKET_COUNT];
     symbols
         .into_iter()
         .filter(|symbol| match symbol.size {
+            _ if symbol.bytes().contains(&0) => false,
             0 => false,
             1 | 2 => true,
-            3 => !std::mem::replace(&mut triples[hash_of_three(symbol.word)], true),
             _ => {
-                let used = &mut buckets[hash_of_four(symbol.word)];
+                let used = &mut buckets[hash_of_three(symbol.word)];
                 *used += 1;
                 *used <= BUCKET_SIZE
             }
@@ -150,24 +182,16 @@ impl Codec {
     pub(super) fn new(symbols: Vec<Symbol>, short_codes: usize) -> Option<Codec> {
         let short_codes = short_codes.min(symbols.len()).min(SHORT_CODES_MAX);
         let mut distinct = std::collections::HashSet::new();
-        if !symbols.iter().all(|symbol| distinct.insert(*symbol)) {
+        // No symbol has a zero: the bytes after a text's end are taken as zeros.
+        if !symbols.iter().all(|symbol| distinct.insert(*symbol) && !symbol.bytes().contains(&0)) {
             return None;
         }
         let mut codec = Codec {
             short_codes,
             words: symbols.iter().map(|symbol| symbol.word).collect(),
             sizes: symbols.iter().map(|symbol| symbol.size).collect(),
-            buckets: vec![
-                Bucket {
-                    words: [0; BUCKET_SIZE],
-                    shifts: [0; BUCKET_SIZE],
-                    codes: [u16::MAX; BUCKET_SIZE]
-                };
-                1 << BUCKET_BITS
-            ]
-            .into_boxed_slice(),
-            triples: vec![(0, Step::default()); 1 << TRIPLE_BITS].into_boxed_slice(),
-            pairs: vec![Step::default(); 1 << 16].into_boxed_slice(),
+            buckets: boxed(Bucket::unused(1)),
+            pairs: boxed(Step::default()),
             singles: Box::new([Step::default(); 256]),
             symbols,
         };
@@ -177,6 +201,7 @@ impl Codec {
             .enumerate()
             .map(|(code, symbol)| (*symbol, Step::new(code, short_codes, symbol.size), code))
             .collect();
+        codec.buckets[hash_of_three(0)] = Bucket::unused(hash_of_three(0));
         for byte in 0..=255u8 {
             codec.singles[usize::from(byte)] = Step::escape(byte);
         }
@@ -186,27 +211,22 @@ impl Codec {
         for (i, pair) in codec.pairs.iter_mut().enumerate() {
             *pair = codec.singles[i & 0xFF];
         }
-        let mut long: Vec<_> = steps.iter().filter(|(symbol, ..)| symbol.size >= 4).collect();
+        let mut long: Vec<_> = steps.iter().filter(|(symbol, ..)| symbol.size >= 3).collect();
         long.sort_by_key(|(symbol, ..)| std::cmp::Reverse(symbol.size));
-        for (symbol, step, _) in &steps {
-            match symbol.size {
-                2 => codec.pairs[symbol.word as usize] = *step,
-                3 => {
-                    let place = &mut codec.triples[hash_of_three(symbol.word)];
-                    if place.1.0 != 0 {
-                        return None;
-                    }
-                    *place = (symbol.word as u32, *step);
-                }
-                _ => {}
-            }
+        for (symbol, step, _) in steps.iter().filter(|(symbol, ..)| symbol.size == 2) {
+            codec.pairs[symbol.word as usize] = *step;
         }
-        for (symbol, _, code) in long {
-            let bucket = &mut codec.buckets[hash_of_four(symbol.word)];
-            let place = bucket.codes.iter().position(|code| *code == u16::MAX)?;
-            bucket.words[place] = symbol.word;
-            bucket.shifts[place] = 64 - 8 * symbol.size;
-            bucket.codes[place] = *code as u16;
+        let mut used = vec![0; codec.buckets.len()];
+        for (symbol, step, _) in long {
+            let place = hash_of_three(symbol.word);
+            let bucket = &mut codec.buckets[place];
+            let i: usize = used[place];
+            if i >= BUCKET_SIZE {
+                return None;
+            }
+            used[place] += 1;
+            bucket.words[i] = symbol.word;
+            bucket.steps[i] = *step;
         }
         Some(codec)
     }
@@ -223,61 +243,94 @@ impl Codec {
         self.short_codes
     }
 
-    /// The longest symbol that begins `word`, of which `left` bytes are text.
+    /// The longest symbol that begins `word`, whose bytes after the text's end are zero.
     #[inline(always)]
-    fn step(&self, word: u64, left: usize) -> Step {
-        let bucket = &self.buckets[hash_of_four(word)];
+    fn step(&self, word: u64) -> Step {
+        let bucket = &self.buckets[hash_of_three(word)];
         let mut hits = 0u32;
         for i in 0..BUCKET_SIZE {
-            let differs = (word ^ bucket.words[i]) << bucket.shifts[i];
+            let differs = (word ^ bucket.words[i]) << (bucket.steps[i].0 >> 24);
             hits |= u32::from(differs == 0) << i;
         }
-        while hits != 0 {
-            let place = hits.trailing_zeros() as usize;
-            let code = bucket.codes[place % BUCKET_SIZE];
-            let size = 8 - bucket.shifts[place % BUCKET_SIZE] as usize / 8;
-            if size <= left && code != u16::MAX {
-                return Step::new(usize::from(code), self.short_codes, size as u8);
-            }
-            hits &= hits - 1;
-        }
-        let (key, step) = self.triples[hash_of_three(word)];
-        if key == word as u32 & 0x00FF_FFFF && step.0 != 0 && left >= 3 {
-            return step;
-        }
-        if left >= 2 { self.pairs[(word & 0xFFFF) as usize] } else { self.singles[(word & 0xFF) as usize] }
+        self.step_after_hits(word, bucket, hits)
+    }
+
+    /// The step, once it is known which places of the bucket match.
+    #[inline(always)]
+    pub(super) fn step_after_hits(&self, word: u64, bucket: &Bucket, hits: u32) -> Step {
+        let pair = self.pairs[(word & 0xFFFF) as usize];
+        let place = (hits | 1 << BUCKET_SIZE).trailing_zeros() as usize;
+        let long = bucket.steps[place.min(BUCKET_SIZE)];
+        // Which of the two it is cannot be foretold, so a branch would often be taken back.
+        Step(std::hint::select_unpredictable(hits != 0, long.0, pair.0))
     }
 
     /// Compresses `text` into `target`, which must have [`compressed_size_max`] bytes; returns the bytes used.
     #[inline]
     pub(super) fn compress(&self, text: &[u8], target: &mut [u8]) -> usize {
+        if text.len() < PARTS_SIZE_MIN {
+            return match lanes::compress_short(self, text, target) {
+                Some(size) => size,
+                None => self.compress_part(text, target),
+            };
+        }
+        let cuts = cuts(text);
+        // Each part writes where even its longest codes keep out of the next one's way.
+        let places: [usize; PARTS] = std::array::from_fn(|i| 2 * cuts[i] + 8 * i);
+        let mut ats: [usize; PARTS] = std::array::from_fn(|i| cuts[i]);
+        let mut outs = places;
+        lanes::compress(self, text, &mut ats, &cuts, target, &mut outs);
+        let mut total = 0;
+        for i in 0..PARTS {
+            if ats[i] < cuts[i + 1] {
+                outs[i] += self.compress_part(&text[ats[i]..cuts[i + 1]], &mut target[outs[i]..]);
+            }
+            target.copy_within(places[i]..outs[i], total);
+            total += outs[i] - places[i];
+        }
+        total
+    }
+
+    #[inline(always)]
+    fn compress_part(&self, text: &[u8], target: &mut [u8]) -> usize {
         let mut at = 0;
         let mut out = 0;
         while text.len() - at >= 8 {
-            let step = self.step(crate::simd::word(&text[at..]), 8);
+            let step = self.step(crate::simd::word(&text[at..]));
             target[out..out + 2].copy_from_slice(&step.code());
             at += step.symbol_size();
             out += step.code_size();
         }
-        while at < text.len() {
-            let mut word = [0; 8];
-            word[..text.len() - at].copy_from_slice(&text[at..]);
-            let step = self.step(u64::from_le_bytes(word), text.len() - at);
+        let mut left = text.len() - at;
+        if left == 0 {
+            return out;
+        }
+        let mut word = if text.len() >= 8 {
+            crate::simd::word(&text[text.len() - 8..]) >> (8 * (8 - left))
+        } else {
+            let mut last = [0; 8];
+            last[..left].copy_from_slice(&text[at..]);
+            u64::from_le_bytes(last)
+        };
+        while left > 0 {
+            let step = self.step(word);
             target[out..out + 2].copy_from_slice(&step.code());
-            at += step.symbol_size();
             out += step.code_size();
+            // No symbol has a zero, so none reaches beyond the end; one of eight bytes would need all of the word.
+            word = word.checked_shr(8 * step.symbol_size() as u32).unwrap_or(0);
+            left -= step.symbol_size();
         }
         out
     }
 
-    /// Which symbols compressing `text` takes, for training; a byte that stands for itself is `SYMBOL_COUNT_MAX` plus its value.
+    /// Which symbols compressing `text` in one part takes, for training; a byte that stands for itself is `SYMBOL_COUNT_MAX` plus its value.
     pub(super) fn symbols_of(&self, text: &[u8], mut each: impl FnMut(usize)) {
         let mut at = 0;
         while at < text.len() {
             let left = (text.len() - at).min(8);
             let mut word = [0; 8];
             word[..left].copy_from_slice(&text[at..at + left]);
-            let step = self.step(u64::from_le_bytes(word), left);
+            let step = self.step(u64::from_le_bytes(word));
             let [first, second] = step.code();
             each(if step.code_size() == 1 {
                 usize::from(first)

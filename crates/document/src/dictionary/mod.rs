@@ -10,6 +10,7 @@
 //! the format. A collection may have its own, [trained](Dictionary::train) from its documents; the id stands in each document.
 
 mod codec;
+mod lanes;
 mod train;
 
 use std::sync::{Arc, OnceLock};
@@ -78,6 +79,16 @@ impl Dictionary {
         out.resize(start + codec::compressed_size_max(text.len()), 0);
         let size = self.codec.compress(text, &mut out[start..]);
         out.truncate(start + size);
+    }
+
+    /// Compresses into `target`, which is made longer if it must be and keeps its length otherwise; returns how many bytes were used.
+    #[inline]
+    pub(crate) fn compress_into(&self, text: &[u8], target: &mut Vec<u8>) -> usize {
+        let needed = codec::compressed_size_max(text.len());
+        if target.len() < needed {
+            target.resize(needed, 0);
+        }
+        self.codec.compress(text, target)
     }
 
     /// Gives `action` the compressed form of a short text, without allocation.

@@ -1,7 +1,9 @@
 //! The journal's files: `journal/<number>.journal`, written one after the other.
 //!
 //! A synchronous write is fast only where the file's blocks were written before, so the next file is made ready in the
-//! background: a retired one under a new number, or a new one filled with zeros. Files start small and double, so that a small
+//! background: a retired one under a new number, or a new one filled with zeros. That writes every byte of a growing journal
+//! twice, which pays where it is used again and again; in a burst that fills many files for the first time it does not, so beyond
+//! `Options::journal_zeroed_max` new files are only allocated, and their first use makes them ready for the next. Files start small and double, so that a small
 //! environment stays small and a busy one changes files rarely.
 
 use std::collections::VecDeque;
@@ -37,13 +39,17 @@ pub(crate) fn name(number: u64) -> String {
 
 /// The number in a file's name (without directory), `None` when it is no journal's.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
-    name.strip_suffix(".journal").filter(|n| n.len() == 16).and_then(|n| n.parse().ok())
+    name.strip_suffix(".journal")
+        .filter(|n| n.len() == 16 && n.bytes().all(|b| b.is_ascii_digit()))
+        .and_then(|n| n.parse().ok())
 }
 
 /// The files that are not the current one.
 pub(crate) struct JournalFiles {
     disk: Arc<dyn Disk>,
     size_max: u64,
+    /// Once files of this many bytes were made, further ones are only allocated.
+    zeroed_max: u64,
     state: Mutex<State>,
 }
 
@@ -54,6 +60,8 @@ struct State {
     next_size: u64,
     /// Ready for use, under its number.
     ready: Option<JournalFile>,
+    /// Bytes of all files made so far.
+    zeroed: u64,
     /// The number of the file handed out last.
     current: Option<u64>,
     /// Full files that recovery may need, oldest first, each with the id of its last record.
@@ -64,18 +72,25 @@ struct State {
 
 impl JournalFiles {
     /// No files yet. `next_number` is above all that exist; sizes are in bytes.
-    pub(crate) fn new(disk: Arc<dyn Disk>, next_number: u64, size_min: u64, size_max: u64) -> JournalFiles {
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        next_number: u64,
+        size_min: u64,
+        size_max: u64,
+        zeroed_max: u64,
+    ) -> JournalFiles {
         let align = |size: u64| size.next_multiple_of(ALIGNMENT as u64).max(2 * ALIGNMENT as u64);
         let (size_min, size_max) = (align(size_min), align(size_max.max(size_min)));
         let state = State {
             next_number,
             next_size: size_min,
             ready: None,
+            zeroed: 0,
             current: None,
             full: VecDeque::new(),
             retired: Vec::new(),
         };
-        JournalFiles { disk, size_max, state: Mutex::new(state) }
+        JournalFiles { disk, size_max, zeroed_max, state: Mutex::new(state) }
     }
 
     /// A file found at recovery whose records are needed, up to and including `last`.
@@ -154,11 +169,17 @@ impl JournalFiles {
         }
         let file =
             self.disk.open(&name(number), OpenMode::Create).map_err(|e| self.write_error(number, size, e))?;
-        if let Err(error) = file.prewrite(size) {
+        let prepared = if state.zeroed + size <= self.zeroed_max {
+            file.prewrite(size)
+        } else {
+            file.allocate(size).and_then(|()| file.sync())
+        };
+        if let Err(error) = prepared {
             drop(file);
             let _ = self.disk.remove(&name(number)); // so that a full disk has its space back
             return Err(self.write_error(number, size, error));
         }
+        state.zeroed += size;
         state.next_number += 1;
         state.next_size = (size * 2).min(self.size_max);
         self.sync_directory()?;

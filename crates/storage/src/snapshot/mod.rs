@@ -5,3 +5,6 @@ pub(crate) mod page_table;
 pub(crate) mod readers;
 pub(crate) mod scratch_memory;
 pub(crate) mod sync;
+
+#[cfg(all(test, loom))]
+mod loom_tests;

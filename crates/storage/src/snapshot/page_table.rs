@@ -23,22 +23,20 @@
 
 use std::ptr::NonNull;
 
-use parking_lot::{Mutex, MutexGuard};
-
 use super::readers::{Active, Readers};
 use super::scratch_memory::{CHUNK_FRAMES, ScratchMemory};
-use super::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use super::sync::{AtomicPtr, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 use crate::format::{PAGE_SIZE, PageNumber, TransactionId};
 use crate::page::Page;
 
 /// Entries in a segment of the table: 256 KiB of memory for 256 MiB of data file.
-const SEGMENT_ENTRIES: usize = 32 << 10;
+const SEGMENT_ENTRIES: usize = if cfg!(loom) { 4 } else { 32 << 10 };
 /// Segments: 16 TiB of data file.
-const SEGMENTS_MAX: usize = 64 << 10;
+const SEGMENTS_MAX: usize = if cfg!(loom) { 2 } else { 64 << 10 };
 /// Versions in a block.
-const BLOCK_VERSIONS: usize = 4096;
+const BLOCK_VERSIONS: usize = if cfg!(loom) { 8 } else { 4096 };
 /// Blocks: 67 million versions, 512 GiB of scratch memory.
-const BLOCKS_MAX: usize = 16 << 10;
+const BLOCKS_MAX: usize = if cfg!(loom) { 2 } else { 16 << 10 };
 
 /// The first page number that the table cannot hold.
 pub(crate) const PAGES_MAX: u64 = (SEGMENT_ENTRIES * SEGMENTS_MAX) as u64;
@@ -138,6 +136,7 @@ type Block = [Version; BLOCK_VERSIONS];
 pub(crate) struct Chains<'a>(#[expect(dead_code, reason = "held, not used")] MutexGuard<'a, ()>);
 
 /// Arrays of atomics that start as zeros; the system hands out their memory as it is touched.
+#[cfg(not(loom))]
 mod zeroed {
     use super::{AtomicPtr, AtomicU64};
 
@@ -149,6 +148,20 @@ mod zeroed {
     pub(super) fn numbers(count: usize) -> Box<[AtomicU64]> {
         // SAFETY: zero bytes are a zero in an `AtomicU64`.
         unsafe { Box::new_zeroed_slice(count).assume_init() }
+    }
+}
+
+/// The same where a model checker's atomics are more than their bytes.
+#[cfg(loom)]
+mod zeroed {
+    use super::{AtomicPtr, AtomicU64};
+
+    pub(super) fn pointers<T>(count: usize) -> Box<[AtomicPtr<T>]> {
+        (0..count).map(|_| AtomicPtr::new(std::ptr::null_mut())).collect()
+    }
+
+    pub(super) fn numbers(count: usize) -> Box<[AtomicU64]> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
     }
 }
 
@@ -284,8 +297,24 @@ impl PageTable {
         Ok(self.found(link, version, id.0))
     }
 
+    /// Makes a chunk of frames ready, its memory touched, when few are free. For a thread that runs ahead of one that allocates.
+    pub(crate) fn prepare_frames(&self) -> std::io::Result<bool> {
+        if self.free.lock().pages.len() >= 2 * CHUNK_FRAMES {
+            return Ok(false);
+        }
+        let base = self.memory.grow()?;
+        self.memory.touch(base);
+        let mut free = self.free.lock();
+        self.add_frames(&mut free, base)?;
+        Ok(true)
+    }
+
     fn add_page_versions(&self, free: &mut Free) -> std::io::Result<()> {
         let base = self.memory.grow()?;
+        self.add_frames(free, base)
+    }
+
+    fn add_frames(&self, free: &mut Free, base: NonNull<u8>) -> std::io::Result<()> {
         let first = self.add_versions(free, CHUNK_FRAMES as u32)?;
         // Backwards, so that the frames are handed out by rising address.
         for i in (0..CHUNK_FRAMES).rev() {

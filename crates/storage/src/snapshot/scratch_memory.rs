@@ -13,7 +13,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 use crate::format::PAGE_SIZE;
 
 /// Frames in a chunk: 2 MiB, the size of a huge page.
-pub(crate) const CHUNK_FRAMES: usize = (2 << 20) / PAGE_SIZE;
+pub(crate) const CHUNK_FRAMES: usize = if cfg!(loom) { 4 } else { (2 << 20) / PAGE_SIZE };
 const CHUNK_SIZE: usize = CHUNK_FRAMES * PAGE_SIZE;
 /// The first chunks stay without huge pages, so that a small environment stays small.
 const SMALL_CHUNKS: usize = 4;
@@ -60,6 +60,14 @@ impl ScratchMemory {
         };
         chunks.push(Chunk(base));
         Ok(base)
+    }
+
+    /// Has the system provide the memory of a chunk that `grow` returned and nobody uses yet.
+    pub(crate) fn touch(&self, chunk: NonNull<u8>) {
+        for at in (0..CHUNK_SIZE).step_by(4096) {
+            // SAFETY: inside the chunk, which the caller has to itself.
+            unsafe { chunk.as_ptr().add(at).write_volatile(0) }
+        }
     }
 
     /// Bytes mapped so far.

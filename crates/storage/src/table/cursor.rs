@@ -23,27 +23,28 @@ pub enum By {
     Index(usize),
 }
 
-/// A place in a table's rows in the order of one key: at a row, before the first or after the last.
+/// A place in a table's rows in the order of one key: at a row, before the first or after the last. Borrows the pages for `'p`, like
+/// the rows, and the state for `'s`: an etag index can lie in it.
 ///
 /// Rows with the same key in a non-unique index come in no order to rely on, but in the same both ways.
-pub(crate) struct RowCursor<'p, P: Pages> {
+pub(crate) struct RowCursor<'p, 's, P: Pages> {
     pages: &'p P,
     columns: usize,
     root: PageNumber,
-    entries: Entries<'p, P>,
+    entries: Entries<'p, 's, P>,
     /// The key of an etag index at the current row, as bytes.
     etag_key: [u8; 8],
 }
 
 #[expect(clippy::large_enum_variant, reason = "a cursor lives on the stack and is not copied about")]
-enum Entries<'p, P: Pages> {
+enum Entries<'p, 's, P: Pages> {
     Tree(Cursor<'p, P>),
     Multi(MultiCursor<'p, P>),
-    Etag(FixedCursor<'p, P>),
+    Etag(FixedCursor<'s, P>),
 }
 
-impl<'p, P: Pages> RowCursor<'p, P> {
-    pub(super) fn new(pages: &'p P, state: &'p TableState, by: By) -> Result<RowCursor<'p, P>> {
+impl<'p: 's, 's, P: Pages> RowCursor<'p, 's, P> {
+    pub(super) fn new(pages: &'p P, state: &'s TableState, by: By) -> Result<RowCursor<'p, 's, P>> {
         let (entries, root) = match by {
             By::Primary => (Entries::Tree(Cursor::new(pages, &state.primary)), state.primary.root),
             By::Index(i) => match &index_of(state, i)?.tree {
@@ -97,7 +98,7 @@ impl<'p, P: Pages> RowCursor<'p, P> {
         row_at(self.pages, self.columns, self.place()?)
     }
 
-    fn went(&mut self, to: impl FnOnce(&mut Entries<'p, P>) -> Result<bool>) -> Result<bool> {
+    fn went(&mut self, to: impl FnOnce(&mut Entries<'p, 's, P>) -> Result<bool>) -> Result<bool> {
         let found = to(&mut self.entries)?;
         if let Entries::Etag(cursor) = &self.entries
             && let Some((etag, _)) = cursor.current()
@@ -181,8 +182,8 @@ impl<'p, P: Pages> RowCursor<'p, P> {
 }
 
 /// A walk over the rows whose key is in a range, in either direction.
-pub(crate) struct RowRange<'p, P: Pages> {
-    cursor: RowCursor<'p, P>,
+pub(crate) struct RowRange<'p, 's, P: Pages> {
+    cursor: RowCursor<'p, 's, P>,
     direction: Direction,
     /// Where the walk begins; taken by the first step.
     begin: Option<Bound<Vec<u8>>>,
@@ -190,16 +191,16 @@ pub(crate) struct RowRange<'p, P: Pages> {
     done: bool,
 }
 
-impl<'p, P: Pages> RowRange<'p, P> {
+impl<'p: 's, 's, P: Pages> RowRange<'p, 's, P> {
     /// The rows whose key is within the bounds. Bounds of an etag index have eight bytes, big-endian.
     /// Error: the table has no such index.
     pub(crate) fn new(
         pages: &'p P,
-        state: &'p TableState,
+        state: &'s TableState,
         by: By,
         (low, high): (Bound<&[u8]>, Bound<&[u8]>),
         direction: Direction,
-    ) -> Result<RowRange<'p, P>> {
+    ) -> Result<RowRange<'p, 's, P>> {
         let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
         let (begin, end) = match direction {
             Direction::Ascending => (low, high),
@@ -212,22 +213,22 @@ impl<'p, P: Pages> RowRange<'p, P> {
     /// The rows whose key is `key`: one at most, except in a non-unique index. Errors: as for [`RowRange::new`].
     pub(crate) fn exact(
         pages: &'p P,
-        state: &'p TableState,
+        state: &'s TableState,
         by: By,
         key: &[u8],
         direction: Direction,
-    ) -> Result<RowRange<'p, P>> {
+    ) -> Result<RowRange<'p, 's, P>> {
         RowRange::new(pages, state, by, (Bound::Included(key), Bound::Included(key)), direction)
     }
 
     /// The rows whose key begins with `prefix`. Errors: as for [`RowRange::new`]; it is an etag index.
     pub(crate) fn prefix(
         pages: &'p P,
-        state: &'p TableState,
+        state: &'s TableState,
         by: By,
         prefix: &[u8],
         direction: Direction,
-    ) -> Result<RowRange<'p, P>> {
+    ) -> Result<RowRange<'p, 's, P>> {
         let end = prefix_end(prefix);
         let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let low = if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix) };
@@ -242,11 +243,11 @@ impl<'p, P: Pages> RowRange<'p, P> {
     /// Error: it is no etag index.
     pub(crate) fn from_etag(
         pages: &'p P,
-        state: &'p TableState,
+        state: &'s TableState,
         index: usize,
         from: i64,
         direction: Direction,
-    ) -> Result<RowRange<'p, P>> {
+    ) -> Result<RowRange<'p, 's, P>> {
         let from = from.to_be_bytes();
         let bounds = match direction {
             Direction::Ascending => (Bound::Included(&from[..]), Bound::Unbounded),

@@ -309,7 +309,11 @@ pub(crate) fn count_by(pages: &impl Pages, state: &TableState, index: usize, key
 }
 
 /// A cursor over the rows in the order of a key; at no row yet. Error: the table has no such index.
-pub(crate) fn cursor<'p, P: Pages>(pages: &'p P, state: &'p TableState, by: By) -> Result<RowCursor<'p, P>> {
+pub(crate) fn cursor<'p: 's, 's, P: Pages>(
+    pages: &'p P,
+    state: &'s TableState,
+    by: By,
+) -> Result<RowCursor<'p, 's, P>> {
     RowCursor::new(pages, state, by)
 }
 
