@@ -23,11 +23,11 @@ pub struct Options {
     pub journal_size_before_flush: u64,
     /// The size of the first journal file; each next one is twice as large. Default 1 MiB.
     pub journal_file_size_min: u64,
-    /// The size that journal files grow to. Default 64 MiB. (A larger transaction gets a larger file.)
+    /// The size that journal files grow to. Default 32 MiB. (A larger transaction gets a larger file.)
     pub journal_file_size_max: u64,
     /// New journal files are filled with zeros ahead of use, which makes synchronous writes to them fast, until files of this many
     /// bytes were made; after that they are only allocated. Bounds what a burst of writes into a new environment writes twice.
-    /// Default 128 MiB.
+    /// Default 96 MiB.
     pub journal_zeroed_max: u64,
     /// Flush when nothing was written for this long, so that the next open has nothing to recover and idle environments hold
     /// no memory. Default one second.
@@ -50,8 +50,8 @@ impl Default for Options {
             scratch_size_max: (memory / 16).clamp(64 << 20, 1 << 30),
             journal_size_before_flush: 512 << 20,
             journal_file_size_min: 1 << 20,
-            journal_file_size_max: 64 << 20,
-            journal_zeroed_max: 128 << 20,
+            journal_file_size_max: 32 << 20,
+            journal_zeroed_max: 96 << 20,
             flush_after_idle: Duration::from_secs(1),
             map_reserve: 64 << 30,
             reader_lag_warning: 100_000,

@@ -75,7 +75,8 @@ impl Environment {
     pub fn stats(&self) -> Stats {
         let inner = &self.inner;
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let (oldest_reader, readers) = inner.readers.oldest();
+        let (oldest, readers) = inner.readers.oldest();
+        let oldest_reader = oldest.filter(|_| readers > 0); // else it is the flusher's own pin
         let last_transaction = self.last_transaction();
         let root = match inner.writer.try_lock() {
             Some(writer) => Some(writer.root),

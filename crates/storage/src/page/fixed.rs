@@ -307,6 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "too slow")]
     fn search_finds_every_key_and_every_gap() {
         for step in [1i64, 2, 3, 1000] {
             for count in [0usize, 1, 2, 3, 7, 8, 100] {

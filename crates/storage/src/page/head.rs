@@ -184,6 +184,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too slow")]
     fn the_first_slot_not_less_is_found() {
         for count in 0..70u32 {
             let slots: Vec<[u8; 6]> = (0..count)

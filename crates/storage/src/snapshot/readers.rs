@@ -20,6 +20,8 @@ const BLOCK_SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
 /// At most this many blocks: 131,072 snapshots open at once.
 const BLOCKS_MAX: usize = if cfg!(loom) { 2 } else { 2 << 10 };
 const WRITER: u64 = u64::MAX;
+/// Marks a pin that is the flusher's own: it holds versions like any other, but is nobody's open snapshot.
+const INTERNAL: u64 = 1 << 62;
 
 /// One cache line, so that readers on different cores do not disturb each other.
 #[repr(align(64))]
@@ -80,7 +82,7 @@ impl Readers {
 
     /// Pins an id that the caller keeps from being passed by: the writer's newest, under the write lock.
     pub(crate) fn pin_at(&self, id: TransactionId) -> Result<Pin> {
-        let pin = self.claim(id.0 + 1)?;
+        let pin = self.claim((id.0 + 1) | INTERNAL)?;
         fence(Ordering::SeqCst);
         Ok(pin)
     }
@@ -106,7 +108,7 @@ impl Readers {
         self.each(|_, slot| {
             let pinned = slot.pinned.load(Ordering::Acquire);
             if pinned != 0 && pinned != WRITER {
-                into.push(pinned - 1);
+                into.push((pinned & !INTERNAL) - 1);
             }
         });
         into.sort_unstable();
@@ -120,8 +122,9 @@ impl Readers {
         self.each(|_, slot| {
             let pinned = slot.pinned.load(Ordering::Acquire);
             if pinned != 0 && pinned != WRITER {
-                count += 1;
-                oldest = Some(oldest.map_or(pinned - 1, |o: u64| o.min(pinned - 1)));
+                count += usize::from(pinned & INTERNAL == 0);
+                let id = (pinned & !INTERNAL) - 1;
+                oldest = Some(oldest.map_or(id, |o: u64| o.min(id)));
             }
         });
         (oldest.map(TransactionId), count)
@@ -234,6 +237,18 @@ mod tests {
         readers.unpin(b);
         let (_later, _) = readers.pin(&newest).unwrap();
         assert!(readers.all_gone(&mut active));
+    }
+
+    /// A close during a background flush was refused, because the flusher's pin counted as an open snapshot.
+    #[test]
+    fn the_flushers_pin_holds_versions_and_is_no_open_snapshot() {
+        let readers = Readers::new();
+        let pin = readers.pin_at(TransactionId(5)).unwrap();
+        assert_eq!(readers.oldest(), (Some(TransactionId(5)), 0));
+        let mut ids = Vec::new();
+        readers.pinned(&mut ids);
+        assert_eq!(ids, [5]);
+        readers.unpin(pin);
     }
 
     #[test]
