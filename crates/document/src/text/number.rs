@@ -133,9 +133,18 @@ fn exponent(text: &[u8], mut at: usize) -> Result<(Parsed, usize), usize> {
     if at == start { Err(at) } else { Ok((Parsed::Text, at)) }
 }
 
+/// Parses `text`, if all of it is one JSON number.
+pub(crate) fn parse_whole(text: &[u8]) -> Option<Parsed> {
+    if !matches!(text.first(), Some(b'-' | b'0'..=b'9')) {
+        return None;
+    }
+    parse(text).ok().filter(|(_, len)| *len == text.len()).map(|(parsed, _)| parsed)
+}
+
 /// Whether all of `text` is one JSON number.
+#[cfg(test)]
 pub(crate) fn is_number(text: &[u8]) -> bool {
-    matches!(text.first(), Some(b'-' | b'0'..=b'9')) && parse(text).is_ok_and(|(_, len)| len == text.len())
+    parse_whole(text).is_some()
 }
 
 /// The double nearest to `mantissa / 10^scale`.
