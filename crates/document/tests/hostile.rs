@@ -107,10 +107,8 @@ fn names_may_be_huge_but_not_more() {
     let limit = context.limits().name_size_max;
     for (unit, size) in [("n", 1), ("é", 2), ("\\u0000", 1), ("\\\"", 1)] {
         let longest = unit.repeat(limit / size);
-        for name in [longest.clone(), longest.repeat(1)] {
-            let text = format!(r#"{{"{name}":1,"b":2}}"#);
-            assert_eq!(printed(&context, &text).unwrap(), text);
-        }
+        let text = format!(r#"{{"{longest}":1,"b":2}}"#);
+        assert_eq!(printed(&context, &text).unwrap(), text);
         let error = printed(&context, &format!(r#"{{"{longest}{unit}":1}}"#)).unwrap_err();
         assert!(error.to_string().contains("name"), "{error}");
     }
