@@ -38,7 +38,7 @@ impl Default for DatabaseOptions {
             storage: jackdaw_storage::Options::default(),
             node_tag: "A".to_owned(),
             cluster_index: ClusterIndex::default(),
-            document_mode: Mode::Disk,
+            document_mode: Mode::Memory,
         }
     }
 }
