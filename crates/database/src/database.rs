@@ -124,8 +124,18 @@ impl Database {
     ///
     /// Errors: those of [`Environment::open`]; [`Error::Damaged`] when the directory holds something else.
     pub fn open(path: impl AsRef<Path>, name: &str, options: DatabaseOptions) -> Result<Database> {
-        let path = path.as_ref().to_owned();
-        let environment = Environment::open(&path, options.storage.clone())?;
+        let environment = Environment::open(path, options.storage.clone())?;
+        Database::open_environment(environment, name, options)
+    }
+
+    /// As [`Database::open`], in a storage environment that is open already: on a disk of another kind, say. [`DatabaseOptions::storage`] is
+    /// of no use then.
+    pub fn open_environment(
+        environment: Environment,
+        name: &str,
+        options: DatabaseOptions,
+    ) -> Result<Database> {
+        let path = environment.path();
         prepare(&environment)?;
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;
