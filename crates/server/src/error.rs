@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
 use jackdaw_storage::Error as StorageError;
 use serde_json::{Map, Value};
 
@@ -190,7 +191,12 @@ impl std::error::Error for WireError {}
 /// Errors of the storage engine, by what the client can do about them.
 impl From<StorageError> for WireError {
     fn from(error: StorageError) -> WireError {
-        let kind = match &error {
+        storage_kind(&error).error(with_causes(&error))
+    }
+}
+
+fn storage_kind(error: &StorageError) -> ErrorKind {
+        match error {
             StorageError::DiskFull { .. } => ErrorKind::DiskFull,
             StorageError::Locked { .. }
             | StorageError::NotFound { .. }
@@ -203,8 +209,53 @@ impl From<StorageError> for WireError {
                 ErrorKind::Argument
             }
             _ => ErrorKind::Internal,
-        };
-        kind.error(with_causes(&error))
+        }
+}
+
+/// Errors of a database, with the properties that clients read.
+impl From<DatabaseError> for WireError {
+    fn from(error: DatabaseError) -> WireError {
+        let message = error.to_string();
+        match error {
+            DatabaseError::Concurrency { id, expected, actual, .. } => ErrorKind::Concurrency
+                .error(message)
+                .with("Id", id)
+                .with("ExpectedChangeVector", expected)
+                .with("ActualChangeVector", actual),
+            DatabaseError::ClusterConcurrency { violations, .. } => {
+                let violations: Vec<Value> = violations.iter().map(violation).collect();
+                ErrorKind::ClusterTransactionConcurrency
+                    .error(message)
+                    .with("ConcurrencyViolations", violations)
+            }
+            DatabaseError::InvalidId(_) | DatabaseError::InvalidArgument(_) => ErrorKind::Argument.error(message),
+            DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
+            DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
+            DatabaseError::CompareExchangeKeyTooBig { .. } => ErrorKind::CompareExchangeKeyTooBig.error(message),
+            DatabaseError::CompareExchangeKeyInvalid(_) => ErrorKind::CompareExchangeInvalidKey.error(message),
+            DatabaseError::Closed(_) => ErrorKind::DatabaseBusy.error(message),
+            DatabaseError::Document(error) => error.into(),
+            DatabaseError::Storage(error) => storage_kind(&error).error(with_causes(&*error)),
+            DatabaseError::Damaged(_) => ErrorKind::DatabaseLoadFailure.error(message),
+            _ => ErrorKind::Internal.error(message),
+        }
+    }
+}
+
+fn violation(violation: &ClusterViolation) -> Value {
+    let kind = match violation.kind {
+        ViolationKind::Document => "Document",
+        ViolationKind::CompareExchange => "CompareExchange",
+    };
+    serde_json::json!({
+        "Id": violation.id, "Type": kind, "Expected": violation.expected, "Actual": violation.actual,
+    })
+}
+
+/// A text that is no JSON, or no document that can be stored.
+impl From<jackdaw_document::Error> for WireError {
+    fn from(error: jackdaw_document::Error) -> WireError {
+        ErrorKind::InvalidData.error(error.to_string())
     }
 }
 

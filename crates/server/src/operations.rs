@@ -7,36 +7,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
+use jackdaw_database::clock;
+use jackdaw_database::notifications::{Event, Notifications};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{ErrorKind, Result, WireError};
-use crate::wire::date;
 
 /// How long the state of an operation that ended can be asked for.
 const KEPT_FOR: Duration = Duration::from_secs(15 * 60);
 /// How many that ended are kept at most.
 const KEPT_MAX: usize = 1000;
-/// State changes that a slow listener may be behind.
-const CHANGES_QUEUE: usize = 1024;
 
 /// The operations of one database, or of the server.
+#[derive(Default)]
 pub(crate) struct Operations {
     last_id: AtomicI64,
     list: Mutex<BTreeMap<i64, Arc<Operation>>>,
-    changes: broadcast::Sender<OperationChange>,
-}
-
-/// A state that an operation has come to.
-#[derive(Clone, Debug)]
-pub(crate) struct OperationChange {
-    pub(crate) id: i64,
-    /// As `GET /operations/state` answers.
-    pub(crate) state: Arc<Value>,
+    /// Where each state that an operation comes to is told.
+    notifications: Option<Notifications>,
 }
 
 struct Operation {
@@ -46,7 +38,8 @@ struct Operation {
     description: String,
     is_killable: bool,
     cancel: CancellationToken,
-    begun: SystemTime,
+    /// When, in the ticks of [`clock`].
+    begun: i64,
     progress: Mutex<Progress>,
 }
 
@@ -95,24 +88,19 @@ impl Operation {
             "Description": {
                 "TaskType": self.kind,
                 "Description": self.description,
-                "StartTime": date::to_text(self.begun),
+                "StartTime": clock::date_text(self.begun),
             },
             "State": { "Status": progress.status.name(), "Progress": progress.progress, "Result": progress.result },
         })
     }
 }
 
-impl Default for Operations {
-    fn default() -> Operations {
-        Operations {
-            last_id: AtomicI64::new(0),
-            list: Mutex::new(BTreeMap::new()),
-            changes: broadcast::Sender::new(CHANGES_QUEUE),
-        }
-    }
-}
-
 impl Operations {
+    /// Operations that tell their states to those who watch them.
+    pub(crate) fn of_database(notifications: Notifications) -> Operations {
+        Operations { notifications: Some(notifications), ..Operations::default() }
+    }
+
     /// An id that no operation has; the client will begin one under it.
     pub(crate) fn next_id(&self) -> i64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
@@ -135,7 +123,7 @@ impl Operations {
             description: description.into(),
             is_killable,
             cancel: CancellationToken::new(),
-            begun: SystemTime::now(),
+            begun: clock::now_ticks(),
             progress: Mutex::new(Progress {
                 status: Status::InProgress,
                 progress: Value::Null,
@@ -192,17 +180,11 @@ impl Operations {
         self.list.lock().values().for_each(|operation| operation.cancel.cancel());
     }
 
-    /// Every state that an operation comes to from now on.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<OperationChange> {
-        self.changes.subscribe()
-    }
-
     fn tell(&self, operation: &Operation) {
-        if self.changes.receiver_count() > 0 {
-            // Whoever listened just now may have gone: that is no failure.
-            let _ = self
-                .changes
-                .send(OperationChange { id: operation.id, state: Arc::new(operation.state()) });
+        if let Some(notifications) = &self.notifications
+            && notifications.has_watches()
+        {
+            notifications.publish(Event::Operation { id: operation.id, state: operation.state().to_string() });
         }
     }
 }
@@ -314,16 +296,20 @@ fn exception(error: &WireError) -> Value {
 mod tests {
     use super::*;
 
+    use jackdaw_database::notifications::Topic;
+
     fn operations() -> Arc<Operations> {
-        Arc::new(Operations::default())
+        Arc::default()
     }
 
     #[test]
     fn a_state_follows_its_operation() {
-        let operations = operations();
+        let notifications = Notifications::default();
+        let (mut subscriber, mut events) = notifications.subscribe();
+        subscriber.watch(Topic::AllOperations);
+        let operations = Arc::new(Operations::of_database(notifications));
         let id = operations.next_id();
         assert_eq!((id, operations.state(id)), (1, None));
-        let mut changes = operations.changes();
         let running = operations.begin(id, "BulkInsert", "Bulk insert", true).expect("new");
         running.progress(json!({ "Total": 1 }));
         assert_eq!(operations.state(id).expect("running")["Status"], "InProgress");
@@ -331,8 +317,12 @@ mod tests {
         running.complete(json!({ "Total": 2 }));
         let state = operations.state(id).expect("kept");
         assert_eq!((&state["Status"], &state["Result"]["Total"]), (&json!("Completed"), &json!(2)));
-        assert_eq!(changes.try_recv().expect("progress").state["Progress"]["Total"], 1);
-        assert_eq!(*changes.try_recv().expect("the end").state, state);
+        let mut told = || match events.try_recv().as_deref() {
+            Ok(Event::Operation { id: 1, state }) => serde_json::from_str::<Value>(state).expect("JSON"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(told()["Progress"]["Total"], 1);
+        assert_eq!(told(), state);
         assert_eq!(operations.running(), 0);
     }
 
