@@ -92,7 +92,9 @@ impl RequestBody {
         match &mut self.source {
             Source::Memory(bytes) if bytes.is_empty() => Ok(None),
             Source::Memory(bytes) => Ok(Some(std::mem::take(bytes))),
-            Source::Plain(network) => std::future::poll_fn(|context| network.poll_piece(context)).await.transpose(),
+            Source::Plain(network) => {
+                std::future::poll_fn(|context| network.poll_piece(context)).await.transpose()
+            }
             Source::Decoded(reader) => {
                 let mut piece = BytesMut::with_capacity(DECODED_PIECE_SIZE);
                 match reader.read_buf(&mut piece).await {
@@ -180,9 +182,8 @@ fn decode(network: NetworkBody, codings: &str) -> Result<Source> {
             Box::pin(decoder)
         }
         coding => {
-            return Err(ErrorKind::UnknownEncoding.error(format!(
-                "Content-Encoding '{coding}' is not known; gzip, deflate, br and zstd are"
-            )));
+            return Err(ErrorKind::UnknownEncoding
+                .error(format!("Content-Encoding '{coding}' is not known; gzip, deflate, br and zstd are")));
         }
     };
     Ok(Source::Decoded(reader))
@@ -192,7 +193,9 @@ fn decode(network: NetworkBody, codings: &str) -> Result<Source> {
 pub(crate) fn unwrap(error: io::Error) -> WireError {
     match error.downcast::<WireError>() {
         Ok(error) => error,
-        Err(error) => ErrorKind::InvalidData.error(format!("the body is not encoded as Content-Encoding says: {error}")),
+        Err(error) => {
+            ErrorKind::InvalidData.error(format!("the body is not encoded as Content-Encoding says: {error}"))
+        }
     }
 }
 
@@ -208,7 +211,12 @@ struct NetworkBody {
 }
 
 impl NetworkBody {
-    fn new(incoming: Incoming, headers: &HeaderMap, limits: BodyLimits, state: Arc<ServerState>) -> NetworkBody {
+    fn new(
+        incoming: Incoming,
+        headers: &HeaderMap,
+        limits: BodyLimits,
+        state: Arc<ServerState>,
+    ) -> NetworkBody {
         NetworkBody {
             incoming: Some(incoming),
             is_awaited: headers.contains_key(header::EXPECT),

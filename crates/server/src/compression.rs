@@ -32,7 +32,8 @@ impl Coding {
         let mut found = None;
         for item in accept_encoding.split(',') {
             let (name, parameters) = item.split_once(';').unwrap_or((item, ""));
-            let weight = parameters.trim().strip_prefix("q=").map_or(1.0, |q| q.trim().parse().unwrap_or(0.0));
+            let weight =
+                parameters.trim().strip_prefix("q=").map_or(1.0, |q| q.trim().parse().unwrap_or(0.0));
             if weight <= 0.0 {
                 continue;
             }

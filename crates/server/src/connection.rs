@@ -117,9 +117,8 @@ impl Connection {
 
     /// What the timer should do about this connection.
     fn overdue(&self, now_ms: u64, patience: &Patience) -> bool {
-        let longer_than = |since_ms: u64, limit: Duration| {
-            u128::from(now_ms.saturating_sub(since_ms)) > limit.as_millis()
-        };
+        let longer_than =
+            |since_ms: u64, limit: Duration| u128::from(now_ms.saturating_sub(since_ms)) > limit.as_millis();
         let blocked_since = self.write_blocked_since_ms.load(Ordering::Relaxed);
         if blocked_since > 0 && longer_than(blocked_since, patience.write) {
             return true;

@@ -196,20 +196,20 @@ impl From<StorageError> for WireError {
 }
 
 fn storage_kind(error: &StorageError) -> ErrorKind {
-        match error {
-            StorageError::DiskFull { .. } => ErrorKind::DiskFull,
-            StorageError::Locked { .. }
-            | StorageError::NotFound { .. }
-            | StorageError::Foreign { .. }
-            | StorageError::Version { .. }
-            | StorageError::PageDamaged { .. }
-            | StorageError::FileDamaged { .. } => ErrorKind::DatabaseLoadFailure,
-            StorageError::Closed => ErrorKind::DatabaseBusy,
-            StorageError::KeyEmpty | StorageError::KeyTooLong { .. } | StorageError::ValueTooLong { .. } => {
-                ErrorKind::Argument
-            }
-            _ => ErrorKind::Internal,
+    match error {
+        StorageError::DiskFull { .. } => ErrorKind::DiskFull,
+        StorageError::Locked { .. }
+        | StorageError::NotFound { .. }
+        | StorageError::Foreign { .. }
+        | StorageError::Version { .. }
+        | StorageError::PageDamaged { .. }
+        | StorageError::FileDamaged { .. } => ErrorKind::DatabaseLoadFailure,
+        StorageError::Closed => ErrorKind::DatabaseBusy,
+        StorageError::KeyEmpty | StorageError::KeyTooLong { .. } | StorageError::ValueTooLong { .. } => {
+            ErrorKind::Argument
         }
+        _ => ErrorKind::Internal,
+    }
 }
 
 /// Errors of a database, with the properties that clients read.
@@ -228,11 +228,17 @@ impl From<DatabaseError> for WireError {
                     .error(message)
                     .with("ConcurrencyViolations", violations)
             }
-            DatabaseError::InvalidId(_) | DatabaseError::InvalidArgument(_) => ErrorKind::Argument.error(message),
+            DatabaseError::InvalidId(_) | DatabaseError::InvalidArgument(_) => {
+                ErrorKind::Argument.error(message)
+            }
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
-            DatabaseError::CompareExchangeKeyTooBig { .. } => ErrorKind::CompareExchangeKeyTooBig.error(message),
-            DatabaseError::CompareExchangeKeyInvalid(_) => ErrorKind::CompareExchangeInvalidKey.error(message),
+            DatabaseError::CompareExchangeKeyTooBig { .. } => {
+                ErrorKind::CompareExchangeKeyTooBig.error(message)
+            }
+            DatabaseError::CompareExchangeKeyInvalid(_) => {
+                ErrorKind::CompareExchangeInvalidKey.error(message)
+            }
             DatabaseError::Closed(_) => ErrorKind::DatabaseBusy.error(message),
             DatabaseError::Document(error) => error.into(),
             DatabaseError::Storage(error) => storage_kind(&error).error(with_causes(&*error)),
@@ -302,6 +308,9 @@ mod tests {
         };
         let error = WireError::from(error);
         assert_eq!(error.kind(), ErrorKind::DiskFull);
-        assert!(error.message().starts_with("the disk is full: journal 7 needs 4096 more bytes: "), "{error}");
+        assert!(
+            error.message().starts_with("the disk is full: journal 7 needs 4096 more bytes: "),
+            "{error}"
+        );
     }
 }

@@ -53,9 +53,17 @@ impl Metrics {
     pub(crate) fn write(&self, out: &mut Exposition) {
         out.head("jackdaw_http_requests_total", "counter", "Requests answered, by class of status.");
         for (index, count) in self.answers.iter().enumerate() {
-            out.labelled("jackdaw_http_requests_total", &[("status", &format!("{}xx", index + 1))], load(count));
+            out.labelled(
+                "jackdaw_http_requests_total",
+                &[("status", &format!("{}xx", index + 1))],
+                load(count),
+            );
         }
-        out.head("jackdaw_http_request_duration_seconds", "histogram", "From a request's head to its answer's head.");
+        out.head(
+            "jackdaw_http_request_duration_seconds",
+            "histogram",
+            "From a request's head to its answer's head.",
+        );
         let mut sum = 0;
         for (index, count) in self.durations.iter().enumerate() {
             sum += load(count);
@@ -66,18 +74,38 @@ impl Metrics {
         let seconds = load(&self.duration_sum_us) as f64 / 1e6;
         out.labelled("jackdaw_http_request_duration_seconds_sum", &[], seconds);
         out.labelled("jackdaw_http_request_duration_seconds_count", &[], sum);
-        out.gauge("jackdaw_http_requests_open", "Requests being answered.", self.requests_open.load(Ordering::Relaxed));
+        out.gauge(
+            "jackdaw_http_requests_open",
+            "Requests being answered.",
+            self.requests_open.load(Ordering::Relaxed),
+        );
         for (name, help, counter) in [
-            ("jackdaw_http_requests_slow_total", "Requests slower than the slow log's limit.", &self.requests_slow),
+            (
+                "jackdaw_http_requests_slow_total",
+                "Requests slower than the slow log's limit.",
+                &self.requests_slow,
+            ),
             ("jackdaw_http_panics_total", "Requests whose handler panicked; each is a bug.", &self.panics),
             ("jackdaw_http_connections_accepted_total", "Connections accepted.", &self.connections_accepted),
-            ("jackdaw_http_connections_refused_total", "Connections over the limit.", &self.connections_refused),
-            ("jackdaw_http_connections_timed_out_total", "Connections closed because the peer took too long.", &self.connections_timed_out),
+            (
+                "jackdaw_http_connections_refused_total",
+                "Connections over the limit.",
+                &self.connections_refused,
+            ),
+            (
+                "jackdaw_http_connections_timed_out_total",
+                "Connections closed because the peer took too long.",
+                &self.connections_timed_out,
+            ),
             ("jackdaw_http_read_bytes_total", "Bytes received.", &self.bytes_read),
             ("jackdaw_http_written_bytes_total", "Bytes sent.", &self.bytes_written),
             ("jackdaw_http_bodies_unread_total", "Bodies read and dropped.", &self.bodies_unread),
             ("jackdaw_databases_loaded_total", "Databases opened.", &self.databases_loaded),
-            ("jackdaw_databases_unloaded_total", "Databases closed because nobody used them.", &self.databases_unloaded),
+            (
+                "jackdaw_databases_unloaded_total",
+                "Databases closed because nobody used them.",
+                &self.databases_unloaded,
+            ),
         ] {
             out.counter(name, help, load(counter));
         }

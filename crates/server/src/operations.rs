@@ -155,6 +155,12 @@ impl Operations {
         json!({ "Results": operations.iter().map(|operation| operation.description()).collect::<Vec<_>>() })
     }
 
+    /// One operation, as the list answers it.
+    pub(crate) fn describe(&self, id: i64) -> Option<Value> {
+        let operation = self.list.lock().get(&id).cloned();
+        operation.map(|operation| operation.description())
+    }
+
     /// How many are going on.
     pub(crate) fn running(&self) -> usize {
         self.list.lock().values().filter(|other| other.progress.lock().status == Status::InProgress).count()
@@ -165,9 +171,8 @@ impl Operations {
     /// Errors: there is none with this id, or it cannot be stopped.
     pub(crate) fn kill(&self, id: i64) -> Result<()> {
         let operation = self.list.lock().get(&id).cloned();
-        let operation = operation.ok_or_else(|| {
-            ErrorKind::UnknownArgument.error(format!("Operation {id} was not registered"))
-        })?;
+        let operation = operation
+            .ok_or_else(|| ErrorKind::UnknownArgument.error(format!("Operation {id} was not registered")))?;
         if !operation.is_killable {
             return Err(ErrorKind::InvalidOperation.error(format!("operation {id} cannot be killed")));
         }
@@ -184,7 +189,8 @@ impl Operations {
         if let Some(notifications) = &self.notifications
             && notifications.has_watches()
         {
-            notifications.publish(Event::Operation { id: operation.id, state: operation.state().to_string() });
+            notifications
+                .publish(Event::Operation { id: operation.id, state: operation.state().to_string() });
         }
     }
 }

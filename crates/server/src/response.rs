@@ -155,7 +155,8 @@ impl Response {
             Content::Bytes(bytes) => Ok(bytes),
             Content::Stream(mut stream) => {
                 let mut whole = Vec::new();
-                while let Some(piece) = std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await
+                while let Some(piece) =
+                    std::future::poll_fn(|context| stream.as_mut().poll_next(context)).await
                 {
                     let piece = piece.map_err(|error| ErrorKind::Internal.error(error.to_string()))?;
                     whole.extend_from_slice(&piece);

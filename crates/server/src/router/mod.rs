@@ -8,7 +8,7 @@ mod path;
 
 use http::Method;
 
-pub(crate) use path::{NormalPath, PathError};
+pub(crate) use path::NormalPath;
 
 /// How many parameters a route can have.
 const PARAMETERS_MAX: usize = 2;
