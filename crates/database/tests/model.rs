@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use jackdaw_database::{Database, DatabaseOptions, Error, Expected, IncomingDocument, PutOptions, Snapshot};
-use jackdaw_document::{Context, Style};
+use jackdaw_document::Context;
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::disk::simulated::Fault;
 use jackdaw_storage::{Environment, Options, Order};
