@@ -166,6 +166,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for CompressedStream<S>
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::io::Read;
 
@@ -220,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_halts_is_flushed() {
-        let source = Halting(vec![Some(b"first"), None, None, Some(b" second"), None]);
+        let source = Halting(vec![Some(b"first"), None, None, Some(b" second"), None, None]);
         let mut stream = CompressedStream::new(Coding::Gzip, source).expect("an encoder");
         let mut context = Context::from_waker(std::task::Waker::noop());
         let (mut compressed, mut seen) = (Vec::new(), Vec::new());

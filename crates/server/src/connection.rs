@@ -316,6 +316,7 @@ impl AsyncWrite for WatchedSocket {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -284,6 +284,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

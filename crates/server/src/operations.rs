@@ -299,6 +299,7 @@ fn exception(error: &WireError) -> Value {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -131,6 +131,7 @@ fn escape(digits: &[u8]) -> Option<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

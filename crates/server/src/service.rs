@@ -192,9 +192,9 @@ impl About {
     fn new(state: &ServerState, database: &LoadedDatabase, request: &Request) -> About {
         let record = database.record();
         let headers = request.headers();
-        let number = |name: &'static str| headers.get(name).map(|value| etag_of(value));
-        let known_topology = number("topology-etag").flatten();
-        let refresh_client_configuration = match number("client-configuration-etag").flatten() {
+        let number = |name: &'static str| headers.get(name).and_then(etag_of);
+        let known_topology = number("topology-etag");
+        let refresh_client_configuration = match number("client-configuration-etag") {
             // A client that has none says so with a word that is no number, or with nothing.
             None => false,
             Some(known) => {

@@ -445,6 +445,7 @@ fn nearest(name: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

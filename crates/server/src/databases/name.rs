@@ -39,6 +39,7 @@ pub(crate) fn check(name: &str) -> Result<()> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

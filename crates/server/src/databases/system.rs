@@ -111,6 +111,7 @@ impl SystemStore {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -27,6 +27,7 @@ fn version(_: ServerRequest) -> Result<Response> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

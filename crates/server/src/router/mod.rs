@@ -111,7 +111,9 @@ impl<T> Router<T> {
     pub(crate) fn find(&self, method: &Method, path: &str) -> Result<(&T, Parameters), NoMatch> {
         let mut parameters = Parameters::default();
         let mut no_match = NoMatch::Path;
-        let found = self.find_from(0, method, path, 0, &mut parameters, &mut no_match);
+        // The root has no segments; any other path that ends with a slash has an empty one.
+        let start = usize::from(path == "/");
+        let found = self.find_from(0, method, path, start, &mut parameters, &mut no_match);
         found.map(|index| (&self.targets[index], parameters)).ok_or(no_match)
     }
 
@@ -188,6 +190,7 @@ fn segments(route: &str) -> impl Iterator<Item = &str> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -79,6 +79,7 @@ fn check_dots(path: &str) -> Result<(), PathError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -34,6 +34,7 @@ pub(crate) enum LoadBalanceBehavior {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

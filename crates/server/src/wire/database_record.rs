@@ -125,8 +125,8 @@ impl DatabaseRecord {
             None => Map::new(),
             Some(value) => settings_of(value)?,
         };
-        let lock_mode = get("LockMode").map(|value| LockMode::deserialize(value)).transpose()?;
-        let client = get("Client").map(|value| ClientConfiguration::deserialize(value)).transpose()?;
+        let lock_mode = get("LockMode").map(LockMode::deserialize).transpose()?;
+        let client = get("Client").map(ClientConfiguration::deserialize).transpose()?;
         if let Some(members) = sent.get("Topology").and_then(|topology| topology.get("Members"))
             && let Some(other) =
                 members.as_array().into_iter().flatten().find(|member| member.as_str() != Some(NODE_TAG))
@@ -251,6 +251,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

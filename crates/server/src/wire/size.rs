@@ -21,6 +21,7 @@ pub(crate) fn humane(bytes: u64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 
