@@ -195,7 +195,6 @@ async fn serve_connection(socket: TcpStream, connection: Arc<Connection>, state:
         .max_buf_size(head_size_max)
         // The connection list has a timer for all.
         .header_read_timeout(None)
-        .pipeline_flush(true)
         .serve_connection(socket, service)
         .with_upgrades();
     let mut serving = pin!(serving);
