@@ -19,6 +19,9 @@ use crate::schema::{self, CollectionRecord};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
+/// Memory for what is written and not yet flushed, in bytes, unless told otherwise: a server has many databases.
+const SCRATCH_SIZE_MAX: u64 = 128 << 20;
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -35,10 +38,10 @@ pub struct DatabaseOptions {
 impl Default for DatabaseOptions {
     fn default() -> DatabaseOptions {
         DatabaseOptions {
-            storage: jackdaw_storage::Options::default(),
+            storage: jackdaw_storage::Options::default().scratch_size_max(SCRATCH_SIZE_MAX),
             node_tag: "A".to_owned(),
             cluster_index: ClusterIndex::default(),
-            document_mode: Mode::Disk,
+            document_mode: Mode::Memory,
         }
     }
 }
@@ -124,8 +127,18 @@ impl Database {
     ///
     /// Errors: those of [`Environment::open`]; [`Error::Damaged`] when the directory holds something else.
     pub fn open(path: impl AsRef<Path>, name: &str, options: DatabaseOptions) -> Result<Database> {
-        let path = path.as_ref().to_owned();
-        let environment = Environment::open(&path, options.storage.clone())?;
+        let environment = Environment::open(path, options.storage.clone())?;
+        Database::open_environment(environment, name, options)
+    }
+
+    /// As [`Database::open`], in a storage environment that is open already: on a disk of another kind, say. [`DatabaseOptions::storage`] is
+    /// of no use then.
+    pub fn open_environment(
+        environment: Environment,
+        name: &str,
+        options: DatabaseOptions,
+    ) -> Result<Database> {
+        let path = environment.path();
         prepare(&environment)?;
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;
