@@ -36,7 +36,7 @@ STEPS = [
     Step("it is gone", "GET", "/docs?id=plain/1"),
     save("a guard of the user's own", [{"Type": "CompareExchangePUT", "Id": "rvn-atomic/x", "Document": {"Object": 1}, "Index": 0}], 8),
     save("an id that the server should make", [put("users/", user("x"))], 9),
-    save("an identity", [put("users|", user("x"))], 10),
+    save("an identity", [put("people|", user("x"))], 10),
     save("no commands", [], 11),
     save("delete a missing value", [{"Type": "CompareExchangeDELETE", "Id": "names/none", "Index": 5}], 12),
 ]
