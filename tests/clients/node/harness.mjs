@@ -1,4 +1,4 @@
-// What every case stands on: the client (its modules are in CLIENT_MODULES), a server (its address is in JACKDAW_URL), and a
+// What every case stands on: the client (its modules are in CLIENT_MODULES), a server (its address is in CLIENTS_URL), and a
 // database of the case's own.
 
 import { createRequire } from "node:module";
@@ -8,9 +8,9 @@ import { test as nodeTest } from "node:test";
 
 const require = createRequire(`${process.env.CLIENT_MODULES}/`);
 export const ravendb = require("ravendb");
-export const url = process.env.JACKDAW_URL.replace(/\/$/, "");
+export const url = process.env.CLIENTS_URL.replace(/\/$/, "");
 // Set when the server is a real RavenDB, to prove the cases themselves.
-const PEER = process.env.JACKDAW_PEER === "1";
+const PEER = process.env.CLIENTS_PEER === "1";
 // A hang is cut off and named; no case comes near this.
 const LIMIT_MS = 120_000;
 

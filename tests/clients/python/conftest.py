@@ -1,4 +1,4 @@
-"""What every case stands on: a server (its address is in JACKDAW_URL), and a database of the case's own."""
+"""What every case stands on: a server (its address is in CLIENTS_URL), and a database of the case's own."""
 
 import os
 import uuid
@@ -13,7 +13,7 @@ from ravendb.serverwide.operations.common import CreateDatabaseOperation, Delete
 from proxy import Proxy
 
 # Set when the server is a real RavenDB, to prove the cases themselves.
-PEER = os.environ.get("JACKDAW_PEER") == "1"
+PEER = os.environ.get("CLIENTS_PEER") == "1"
 
 
 def pytest_collection_modifyitems(items):
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def url():
-    return os.environ["JACKDAW_URL"].rstrip("/")
+    return os.environ["CLIENTS_URL"].rstrip("/")
 
 
 @pytest.fixture(scope="session")

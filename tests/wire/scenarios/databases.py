@@ -6,7 +6,7 @@ DATABASE = False
 RECORD_IGNORED = (
     # Its own page of the record: features that are configured elsewhere, and history.
     "IndexesHistory", "Topology.DatabaseTopologyIdBase64", "Topology.ClusterTransactionIdBase64", "Topology.Stamp",
-    "Etag", "EtagForBackup",
+    "Etag", "EtagForBackup", "SupportedFeatures",
 )
 CREATED = ("Topology.Stamp", "Topology.DatabaseTopologyIdBase64", "Topology.ClusterTransactionIdBase64")
 STEPS = [
