@@ -52,4 +52,5 @@ mod wire;
 
 pub use listener::{Server, ServerError};
 pub use logging::LogControl;
+pub use routes::RouteTable;
 pub use settings::{SETTINGS, Settings, SettingsError};
