@@ -45,6 +45,7 @@ mod request;
 mod response;
 mod router;
 mod routes;
+mod sample_data;
 mod service;
 pub mod settings;
 mod state;

@@ -189,7 +189,7 @@ fn hash_of<'d>(
     format!("Hash-{:032x}", hash.digest128())
 }
 
-fn fields(query: Query<'_>) -> Result<Fields> {
+pub(crate) fn fields(query: Query<'_>) -> Result<Fields> {
     Ok(match query.flag("metadataOnly")?.unwrap_or(false) {
         true => Fields::Metadata,
         false => Fields::All,
@@ -261,7 +261,7 @@ async fn all(request: DatabaseRequest) -> Result<Response> {
 }
 
 /// The change vector of the document that was written last of those listed.
-fn vector_of(snapshot: &Snapshot, etag: i64) -> Result<String> {
+pub(crate) fn vector_of(snapshot: &Snapshot, etag: i64) -> Result<String> {
     let mut vector = String::new();
     snapshot.documents_by_etag(etag, Order::Ascending, |document| {
         vector = document.change_vector.to_string();
