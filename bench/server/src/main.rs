@@ -34,7 +34,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run workloads and print a table
-    Run(Options),
+    Run(Box<Options>),
     /// List the workloads
     List,
     /// Answer every request with a fixed text, on hyper alone, as the mark for what a stack may cost
@@ -100,7 +100,7 @@ fn main() -> Result<()> {
         Command::Hello => hello::serve(),
         Command::Run(options) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            tokio::task::LocalSet::new().block_on(&runtime, run(options))
+            tokio::task::LocalSet::new().block_on(&runtime, run(*options))
         }
     }
 }
