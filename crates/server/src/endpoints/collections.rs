@@ -6,7 +6,7 @@ use http::Method;
 use jackdaw_database::print_document;
 use jackdaw_storage::Order;
 
-use crate::endpoints::documents::{Page, Paging, fields, vector_of};
+use crate::endpoints::documents::{Page, Paging, fields};
 use crate::endpoints::listing::Listing;
 use crate::error::Result;
 use crate::request::DatabaseRequest;
@@ -27,17 +27,21 @@ async fn documents(request: DatabaseRequest) -> Result<Response> {
     Listing::new("Results", known)
         .run(move |listing| {
             let snapshot = database.read()?;
+            if listing.is_known(snapshot.change_vector()?) {
+                return Ok(());
+            }
             snapshot.documents_of_collection(&name, i64::MAX, Order::Descending, |document| {
                 Ok(match paging.next() {
                     Page::Before => ControlFlow::Continue(()),
                     Page::Inside => {
-                        let listed = listing.add(document.etag, |out| print_document(&document, fields, out));
+                        let listed = listing.add(|out| print_document(&document, fields, out));
                         if paging.is_full() { ControlFlow::Break(()) } else { listed }
                     }
                     Page::Behind => ControlFlow::Break(()),
                 })
             })?;
-            listing.finish_with(|etag| vector_of(&snapshot, etag))
+            listing.finish();
+            Ok(())
         })
         .await
 }
