@@ -15,8 +15,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/database", &["storage", "document", "functions"]),
     ("crates/indexing", &["storage", "document", "database", "search", "functions"]),
     ("crates/query", &["document", "database", "search", "functions", "indexing", "rql"]),
-    ("crates/server", &["storage", "document", "database", "indexing", "query", "rql"]),
-    ("crates/cli", &["storage", "document", "database", "indexing", "query", "rql", "server"]),
+    ("crates/smuggler", &["document", "database"]),
+    ("crates/server", &["storage", "document", "database", "indexing", "query", "rql", "smuggler"]),
+    ("crates/cli", &["storage", "document", "database", "indexing", "query", "rql", "smuggler", "server"]),
 ];
 
 /// Manifests with versions of their own: nothing else in the workspace uses what they use.
