@@ -31,6 +31,14 @@ pub enum Error {
         /// Where in the (decompressed) input it begins.
         offset: u64,
     },
+    /// A record of a table cannot end where it should.
+    #[error("the record that begins on line {line} {reason}")]
+    Record {
+        /// The line on which it begins, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Reading, writing or decompressing failed.
     #[error("{action}: {source}")]
     Io {

@@ -4,9 +4,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bulk_insert;
+mod compression;
+mod csv;
 mod error;
 mod json;
+mod report;
+mod source;
 
 pub use bulk_insert::{BulkInsertReader, COMMAND_SIZE_MAX, Command, Next};
+pub use compression::{Compression, Expansion, ReadCount, decompressed};
+pub use csv::{ColumnOptions, CsvOptions, FieldType};
 pub use error::{Error, Result, SplitError, SplitErrorKind};
 pub use json::splitter::{Form, Splitter, Step};
+pub use report::{Place, REFUSALS_KEPT_MAX, Refusal};
