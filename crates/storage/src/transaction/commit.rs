@@ -332,10 +332,10 @@ fn debug_assert_unmarked_same(old: Option<&crate::page::Page>, new: &crate::page
     if cfg!(debug_assertions) {
         for line in 0..128 {
             let range = line * crate::pages::LINE_SIZE..(line + 1) * crate::pages::LINE_SIZE;
-            let same = match old {
-                Some(old) => old[range.clone()] == new[range.clone()],
-                None => new[range.clone()].iter().all(|&b| b == 0),
-            };
+            let is_same = |at: usize| old.map_or(0, |old| old[at]) == new[at];
+            // When a flush has put the old page into the data file meanwhile, it has a checksum there, which means nothing here.
+            let checksum = header::CHECKSUM_AT..header::CHECKSUM_AT + 8;
+            let same = range.clone().all(|at| checksum.contains(&at) || is_same(at));
             assert!(
                 lines >> line & 1 == 1 || same,
                 "page {} changed at {range:?} unmarked",

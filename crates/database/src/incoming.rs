@@ -1,0 +1,126 @@
+//! Documents on their way in: cleaned of what the database says itself, in the form in which they are stored.
+
+use jackdaw_document::{Context, Document, Mode, Object, Value};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::metadata::{COLLECTION, EMPTY_COLLECTION, METADATA, is_output_only};
+
+/// A document ready to be stored: its bytes, which can go to the writer's thread, and its collection.
+#[derive(Clone, Debug)]
+pub struct IncomingDocument {
+    bytes: Vec<u8>,
+    collection: String,
+}
+
+impl IncomingDocument {
+    /// Takes a document as a client sends it. Properties of `@metadata` that are the database's own are dropped; the collection is named in
+    /// the casing in which it was first seen; `@metadata` comes last.
+    ///
+    /// Errors: [`Error::InvalidArgument`] when the root, or `@metadata`, is no object, or `@collection` no text; those of building.
+    pub fn new(document: &Document<'_>, context: &Context, database: &Database) -> Result<IncomingDocument> {
+        IncomingDocument::from_value(&document.root(), context, database)
+    }
+
+    /// As [`IncomingDocument::new`], from a part of another document.
+    pub fn from_value(value: &Value<'_>, context: &Context, database: &Database) -> Result<IncomingDocument> {
+        let object = value.as_object().ok_or_else(|| {
+            Error::InvalidArgument(format!("a document must be an object, not {}", value.type_name()))
+        })?;
+        IncomingDocument::from_object(&object, context, database)
+    }
+
+    /// As [`IncomingDocument::new`], from a part of another document that is an object.
+    pub fn from_object(
+        object: &Object<'_>,
+        context: &Context,
+        database: &Database,
+    ) -> Result<IncomingDocument> {
+        let metadata = metadata_of(object)?;
+        let collection = match metadata.and_then(|metadata| metadata.get(COLLECTION)) {
+            None | Some(Value::Null) => EMPTY_COLLECTION.to_owned(),
+            Some(name) => match name.as_str() {
+                Some(name) if !name.is_empty() => database.collection_name(&name).into_owned(),
+                Some(_) => EMPTY_COLLECTION.to_owned(),
+                None => {
+                    let found = name.type_name();
+                    return Err(Error::InvalidArgument(format!(
+                        "{METADATA}.{COLLECTION} must be a string, not {found}"
+                    )));
+                }
+            },
+        };
+        let document = context.build(database.document_mode(), |builder| {
+            builder.begin_object()?;
+            for (name, value) in object.iter() {
+                let name = name.to_str();
+                if name != METADATA {
+                    builder.name(&name)?;
+                    builder.value(&value)?;
+                }
+            }
+            builder.name(METADATA)?;
+            builder.begin_object()?;
+            let mut named = false;
+            for (name, value) in metadata.iter().flat_map(Object::iter) {
+                let name = name.to_str();
+                if is_output_only(&name) {
+                    continue;
+                }
+                builder.name(&name)?;
+                if name == COLLECTION {
+                    named = true;
+                    builder.str(&collection)?;
+                } else {
+                    builder.value(&value)?;
+                }
+            }
+            if !named {
+                builder.name(COLLECTION)?;
+                builder.str(&collection)?;
+            }
+            builder.end()?;
+            builder.end()
+        })?;
+        Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection })
+    }
+
+    /// Parses JSON text and takes it; see [`IncomingDocument::new`].
+    pub fn parse(text: &[u8], context: &Context, database: &Database) -> Result<IncomingDocument> {
+        IncomingDocument::new(&context.parse_with(text, Mode::Memory)?, context, database)
+    }
+
+    /// One that the database built itself.
+    pub(crate) fn built(bytes: Vec<u8>, collection: String) -> IncomingDocument {
+        IncomingDocument { bytes, collection }
+    }
+
+    /// The collection's name.
+    pub fn collection(&self) -> &str {
+        &self.collection
+    }
+
+    /// The document's bytes, as [`Document::open`] takes them.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The document.
+    pub fn document(&self) -> Result<Document<'_>> {
+        Ok(Document::open(&self.bytes)?)
+    }
+}
+
+/// A document's metadata. Error: it is no object.
+fn metadata_of<'a>(object: &Object<'a>) -> Result<Option<Object<'a>>> {
+    match object.get(METADATA) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_object() {
+            Some(metadata) => Ok(Some(metadata)),
+            None => Err(Error::InvalidArgument(format!(
+                "{METADATA} must be an object, not {}",
+                value.type_name()
+            ))),
+        },
+    }
+}
