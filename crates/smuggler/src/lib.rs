@@ -6,6 +6,7 @@
 mod bulk_insert;
 mod compression;
 mod csv;
+mod dump;
 mod error;
 mod json;
 mod report;
@@ -14,6 +15,9 @@ mod source;
 pub use bulk_insert::{BulkInsertReader, COMMAND_SIZE_MAX, Command, Next};
 pub use compression::{Compression, Expansion, ReadCount, decompressed};
 pub use csv::{ColumnOptions, CsvOptions, FieldType};
+pub use dump::reader::{DumpReader, DumpStep};
+pub use dump::writer::{BUILD_VERSION, DumpCompression, DumpWriter};
+pub use dump::{Section, Skipped};
 pub use error::{Error, Result, SplitError, SplitErrorKind};
 pub use json::splitter::{Form, Splitter, Step};
 pub use report::{Place, REFUSALS_KEPT_MAX, Refusal};

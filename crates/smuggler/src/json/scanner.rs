@@ -13,6 +13,8 @@ pub(crate) struct Scanner {
     window: Window,
     /// The value whose end is being looked for, and how many of its bytes were already seen.
     open: Option<(Extent, usize)>,
+    /// Bytes of the next value, when its end was found and it was not taken yet; else 0.
+    known: usize,
     /// Bytes of a value at most.
     value_size_max: usize,
     ended: bool,
@@ -23,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl Scanner {
     /// A scanner that refuses values of more than `value_size_max` bytes.
     pub(crate) fn new(value_size_max: usize) -> Scanner {
-        Scanner { window: Window::default(), open: None, value_size_max, ended: false }
+        Scanner { window: Window::default(), open: None, known: 0, value_size_max, ended: false }
     }
 
     /// Takes bytes that arrived.
@@ -93,7 +95,23 @@ impl Scanner {
         Ok(Some((offset, self.window.take(size))))
     }
 
+    /// Whether the whole next value has arrived.
+    pub(crate) fn has_value(&mut self) -> Result<bool, SplitError> {
+        let size = self.value_size()?;
+        self.known = size.unwrap_or(0);
+        Ok(size.is_some())
+    }
+
+    /// The value that [`Scanner::has_value`] found, with its offset; it stays.
+    pub(crate) fn peek_value(&self) -> (u64, &[u8]) {
+        (self.window.offset(), &self.window.bytes()[..self.known])
+    }
+
+    /// The size of the next value, when its end has arrived.
     fn value_size(&mut self) -> Result<Option<usize>, SplitError> {
+        if self.known > 0 {
+            return Ok(Some(std::mem::take(&mut self.known)));
+        }
         let Some((mut extent, mut seen)) = self.begin()? else {
             return Ok(None);
         };
