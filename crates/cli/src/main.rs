@@ -7,7 +7,10 @@
 
 mod bytes;
 mod exit;
+mod export;
+mod import;
 mod output;
+mod progress;
 mod storage;
 
 use std::io::IsTerminal;
@@ -26,6 +29,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Import documents: lines of JSON, JSON files, CSV, dumps
+    Import(Box<import::Arguments>),
+    /// Export a database as a dump
+    Export(export::Arguments),
     /// Look at, check, copy and compact the directory of a storage environment
     Storage(storage::Arguments),
 }
@@ -40,6 +47,8 @@ fn main() -> ExitCode {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let outcome = match arguments.command {
+        Command::Import(arguments) => import::run(*arguments),
+        Command::Export(arguments) => export::run(arguments),
         Command::Storage(arguments) => storage::run(arguments),
     };
     match outcome {

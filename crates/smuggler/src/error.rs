@@ -67,6 +67,9 @@ pub enum Error {
     /// What was asked for makes no sense, such as a column that the file does not have.
     #[error("{0}")]
     Options(String),
+    /// The database did not take what it was given, and would not take anything else.
+    #[error(transparent)]
+    Database(#[from] jackdaw_database::Error),
     /// The work was cancelled.
     #[error("cancelled")]
     Cancelled,

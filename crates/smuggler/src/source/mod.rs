@@ -1,10 +1,12 @@
 //! Where documents come from: each source cuts its input into [`Block`]s of records, each of them small enough to hold several in memory and large enough to
 //! hand to another thread. What the records hold is looked at there.
 
+pub(crate) mod dump;
 pub(crate) mod lines;
 pub(crate) mod rows;
 pub(crate) mod values;
 
+use crate::dump::Skipped;
 use crate::error::Result;
 use crate::report::Refusal;
 use rows::RowBlock;
@@ -38,6 +40,36 @@ pub(crate) enum Records {
     },
     /// Rows of a table.
     Rows(RowBlock),
+    /// What a dump holds besides documents.
+    Others(Vec<Other>),
+}
+
+/// Something in a dump that is no document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Other {
+    /// An identity.
+    Identity {
+        /// Its name, with the bar at its end.
+        name: String,
+        /// Its last value.
+        value: i64,
+    },
+    /// A compare-exchange value.
+    CompareExchange {
+        /// Its key.
+        key: String,
+        /// `{"Object":...}` as JSON text.
+        value: String,
+    },
+    /// A document that was deleted.
+    Tombstone {
+        /// Its id.
+        id: String,
+    },
+    /// There is a database record.
+    DatabaseRecord,
+    /// What was passed over.
+    Skipped(Skipped),
 }
 
 /// Cuts an input into blocks.

@@ -35,11 +35,6 @@ impl RowBlock {
         self.lines.len()
     }
 
-    /// Bytes of all fields.
-    pub(crate) fn size(&self) -> usize {
-        self.size
-    }
-
     /// A row's line and fields.
     pub(crate) fn row(&self, index: usize) -> (u64, Row<'_>) {
         let width = self.field_count / self.lines.len();
@@ -58,6 +53,11 @@ pub(crate) struct Row<'b> {
 }
 
 impl<'b> Row<'b> {
+    /// Bytes of all its fields.
+    pub(crate) fn size(&self) -> usize {
+        self.ends.last().map_or(0, |end| end - self.start)
+    }
+
     /// A field; empty if there is none.
     pub(crate) fn field(&self, index: usize) -> &'b [u8] {
         let Some(end) = self.ends.get(index) else {

@@ -1,0 +1,88 @@
+//! A bar on a terminal while something long runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use jackdaw_smuggler::Progress;
+
+/// How often the bar is drawn.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Shows a progress until it is dropped. On anything but a terminal it shows nothing.
+pub(crate) struct Shown {
+    done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shown {
+    /// Shows an import: bytes read of `size` (if that is known), documents, documents a second.
+    pub(crate) fn import(name: &str, progress: &Progress, size: Option<u64>) -> Shown {
+        let (bar, template) = match size {
+            Some(size) => {
+                (ProgressBar::new(size), "{prefix} [{bar:30}] {bytes}/{total_bytes} {msg} {eta} left")
+            }
+            None => (ProgressBar::no_length(), "{prefix} {bytes} {msg}"),
+        };
+        Shown::start(name, bar, template, progress.clone(), |bar, progress| {
+            bar.set_position(progress.read_bytes());
+        })
+    }
+
+    /// Shows an export of `count` documents.
+    pub(crate) fn export(name: &str, progress: &Progress, count: u64) -> Shown {
+        let bar = ProgressBar::new(count.max(1));
+        Shown::start(name, bar, "{prefix} [{bar:30}] {msg} {eta} left", progress.clone(), |bar, progress| {
+            bar.set_position(progress.documents());
+        })
+    }
+
+    fn start(
+        name: &str,
+        bar: ProgressBar,
+        template: &str,
+        progress: Progress,
+        draw: impl Fn(&ProgressBar, &Progress) + Send + 'static,
+    ) -> Shown {
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        let done = Arc::new(AtomicBool::new(false));
+        let stop = done.clone();
+        let thread = thread::Builder::new().name("progress".into()).spawn(move || {
+            let started = Instant::now();
+            while !stop.load(Ordering::Relaxed) {
+                draw(&bar, &progress);
+                bar.set_message(message(&progress, started.elapsed()));
+                thread::park_timeout(EVERY);
+            }
+            bar.finish_and_clear();
+        });
+        // Without the thread there is no bar, which is no reason to stop.
+        Shown { done, thread: thread.ok() }
+    }
+}
+
+fn message(progress: &Progress, elapsed: Duration) -> String {
+    let documents = progress.documents();
+    let rate = documents as f64 / elapsed.as_secs_f64().max(0.001);
+    let refused = match progress.refused() {
+        0 => String::new(),
+        refused => format!(", {refused} refused"),
+    };
+    format!("{documents} documents, {rate:.0}/s{refused}")
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // It panics at most, and then the bar is gone too.
+            let _ = thread.join();
+        }
+    }
+}
