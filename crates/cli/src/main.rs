@@ -11,6 +11,7 @@ mod export;
 mod import;
 mod output;
 mod progress;
+mod serve;
 mod storage;
 
 use std::io::IsTerminal;
@@ -29,6 +30,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start the server
+    Serve(serve::Arguments),
     /// Import documents: lines of JSON, JSON files, CSV, dumps
     Import(Box<import::Arguments>),
     /// Export a database as a dump
@@ -40,17 +43,26 @@ enum Command {
 fn main() -> ExitCode {
     // clap itself answers wrong usage, with exit code 2.
     let arguments = Arguments::parse();
+    let command = match arguments.command {
+        // It has a log of its own, as its settings say.
+        Command::Serve(arguments) => return finish(serve::run(arguments)),
+        command => command,
+    };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
-    let outcome = match arguments.command {
+    finish(match command {
         Command::Import(arguments) => import::run(*arguments),
         Command::Export(arguments) => export::run(arguments),
         Command::Storage(arguments) => storage::run(arguments),
-    };
+        Command::Serve(arguments) => serve::run(arguments),
+    })
+}
+
+fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {

@@ -38,7 +38,7 @@ impl Default for DatabaseOptions {
             storage: jackdaw_storage::Options::default(),
             node_tag: "A".to_owned(),
             cluster_index: ClusterIndex::default(),
-            document_mode: Mode::Disk,
+            document_mode: Mode::Memory,
         }
     }
 }
@@ -124,8 +124,18 @@ impl Database {
     ///
     /// Errors: those of [`Environment::open`]; [`Error::Damaged`] when the directory holds something else.
     pub fn open(path: impl AsRef<Path>, name: &str, options: DatabaseOptions) -> Result<Database> {
-        let path = path.as_ref().to_owned();
-        let environment = Environment::open(&path, options.storage.clone())?;
+        let environment = Environment::open(path, options.storage.clone())?;
+        Database::open_environment(environment, name, options)
+    }
+
+    /// As [`Database::open`], in a storage environment that is open already: on a disk of another kind, say. [`DatabaseOptions::storage`] is
+    /// of no use then.
+    pub fn open_environment(
+        environment: Environment,
+        name: &str,
+        options: DatabaseOptions,
+    ) -> Result<Database> {
+        let path = environment.path();
         prepare(&environment)?;
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;

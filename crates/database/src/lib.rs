@@ -52,7 +52,7 @@ pub use incoming::IncomingDocument;
 pub use jackdaw_storage::Order;
 pub use merger::Pending;
 pub use metadata::Flags;
-pub use output::{Fields, print_document, print_metadata};
+pub use output::{Fields, append_json_string, print_document, print_metadata};
 pub use snapshot::{Collection, CompareExchange, Snapshot, StoredDocument, Tombstone};
 pub use statistics::Statistics;
 pub use transaction::Transaction;

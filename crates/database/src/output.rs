@@ -72,7 +72,7 @@ pub fn print_metadata(document: &StoredDocument<'_>, stored: Option<&Object<'_>>
 }
 
 /// Appends a text as a JSON string.
-pub(crate) fn append_json_string(text: &str, out: &mut Vec<u8>) {
+pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -249,6 +249,22 @@ impl Snapshot {
         Ok(last)
     }
 
+    /// About how many bytes the documents of a collection take: exact for up to a thousand, else from the last thousand written.
+    pub fn estimate_size_of_collection(&self, collection: &str) -> Result<u64> {
+        const SAMPLE: u64 = 1000;
+        let Some(record) = self.collection_record(collection)? else { return Ok(0) };
+        let (mut count, mut bytes) = (0, 0);
+        self.documents_of_collection(collection, i64::MAX, Order::Descending, |document| {
+            count += 1;
+            bytes += document.document.as_bytes().len() as u64;
+            Ok(if count == SAMPLE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(match count {
+            0 => 0,
+            count => (u128::from(bytes) * u128::from(record.documents) / u128::from(count)) as u64,
+        })
+    }
+
     /// The identities: names (ending in `|`) and values.
     pub fn identities(&self) -> Result<Vec<(String, i64)>> {
         let mut identities = Vec::new();

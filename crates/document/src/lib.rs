@@ -39,8 +39,8 @@
 //! | finding where values end in a long text | [`structure`] |
 //! | etags and dates | [`etag`], [`date`] |
 //!
-//! The crate knows nothing of storage, collections or the network. Unsafe code is in `simd`, in `build::buffer`, and in the two calls of the parser that choose an instruction set;
-//! reading has none.
+//! The crate knows nothing of storage, collections or the network. Unsafe code is in `simd` (which has also the check for short ASCII text that reading uses), in
+//! `build::buffer`, and in the two calls of the parser that choose an instruction set.
 
 mod build;
 mod context;

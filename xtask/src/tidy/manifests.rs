@@ -16,8 +16,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/indexing", &["storage", "document", "database", "search", "functions"]),
     ("crates/query", &["document", "database", "search", "functions", "indexing", "rql"]),
     ("crates/smuggler", &["document", "database"]),
-    ("crates/server", &["storage", "document", "database", "indexing", "query", "rql", "smuggler"]),
-    ("crates/cli", &["storage", "document", "database", "indexing", "query", "rql", "smuggler", "server"]),
+    ("crates/server", &["storage", "document", "database", "smuggler", "indexing", "query", "rql"]),
+    ("crates/cli", &["storage", "document", "database", "smuggler", "indexing", "query", "rql", "server"]),
 ];
 
 /// Manifests with versions of their own: nothing else in the workspace uses what they use.

@@ -15,9 +15,8 @@ pub struct Object<'a> {
     pub(crate) document: Document<'a>,
     pub(crate) position: u32,
     count: u32,
+    /// Where the name ids start; kinds and payloads follow.
     ids: u32,
-    kinds: u32,
-    payloads: u32,
     id_width: u8,
     width: u8,
 }
@@ -34,22 +33,28 @@ impl<'a> Object<'a> {
         }
         // Each property has at least three bytes, so more properties than bytes are damage.
         count = count.min(bytes.0.len() as u32);
-        let id_width = (head >> head::NAME_WIDTH_SHIFT & 3) + 1;
-        let kinds = ids.wrapping_add(count.wrapping_mul(u32::from(id_width)));
         Object {
             document,
             position,
             count,
             ids,
-            kinds,
-            payloads: kinds.wrapping_add(count),
-            id_width,
+            id_width: (head >> head::NAME_WIDTH_SHIFT & 3) + 1,
             width: (head & head::PAYLOAD_WIDTH) + 1,
         }
     }
 
     pub(crate) fn empty(document: Document<'a>) -> Object<'a> {
-        Object { document, position: 0, count: 0, ids: 0, kinds: 0, payloads: 0, id_width: 1, width: 1 }
+        Object { document, position: 0, count: 0, ids: 0, id_width: 1, width: 1 }
+    }
+
+    #[inline(always)]
+    fn kinds(&self) -> u32 {
+        self.ids.wrapping_add(self.count.wrapping_mul(u32::from(self.id_width)))
+    }
+
+    #[inline(always)]
+    fn payloads(&self) -> u32 {
+        self.kinds().wrapping_add(self.count)
     }
 
     /// The number of properties.
@@ -72,6 +77,14 @@ impl<'a> Object<'a> {
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         let id = self.document.find_name(name)?;
         Some(self.value_at(self.index_of_id(id)?))
+    }
+
+    /// The string under `name`, if there is such a property and it is one. As fast as reading gets without a [`Property`](crate::Property).
+    #[inline]
+    #[must_use]
+    pub fn text(&self, name: &str) -> Option<Text<'a>> {
+        let id = self.document.find_name(name)?;
+        self.text_at(self.index_of_id(id)?)
     }
 
     /// Whether there is a property `name`.
@@ -101,6 +114,10 @@ impl<'a> Object<'a> {
     #[inline(always)]
     pub(crate) fn index_of_id(&self, id: u32) -> Option<u32> {
         if self.id_width == 1 {
+            // Ids count up in the order of first use, so the root most often has id n in place n.
+            if id < self.count && self.name_id(id) == id {
+                return Some(id);
+            }
             let ids = self.document.bytes.range(self.ids, self.ids.wrapping_add(self.count));
             return ids.iter().position(|byte| u32::from(*byte) == id).map(|index| index as u32);
         }
@@ -121,8 +138,8 @@ impl<'a> Object<'a> {
     pub(crate) fn entry(&self, index: u32) -> (u8, u32) {
         let bytes = self.document.bytes;
         let width = u32::from(self.width);
-        let kind = bytes.byte(self.kinds.wrapping_add(index));
-        let payload = bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
+        let kind = bytes.byte(self.kinds().wrapping_add(index));
+        let payload = bytes.unsigned(self.payloads().wrapping_add(index.wrapping_mul(width)), width);
         (kind, if kind >= kind::FIRST_WITH_POSITION { self.position.wrapping_sub(payload) } else { payload })
     }
 
@@ -130,6 +147,16 @@ impl<'a> Object<'a> {
     pub(crate) fn value_at(&self, index: u32) -> Value<'a> {
         let (kind, payload) = self.entry(index);
         Value::at(self.document, kind, payload)
+    }
+
+    #[inline(always)]
+    pub(crate) fn text_at(&self, index: u32) -> Option<Text<'a>> {
+        let (kind, payload) = self.entry(index);
+        match kind {
+            0x40..=0x45 => Some(Text::at(self.document, kind, payload)),
+            kind::EMPTY_STRING => Some(Text::empty(self.document)),
+            _ => None,
+        }
     }
 
     /// The properties in the document's own order.
@@ -227,10 +254,10 @@ impl<'a> Object<'a> {
 
     /// Where the object's own bytes end, for validation.
     pub(crate) fn end(&self) -> u64 {
-        u64::from(self.payloads) + u64::from(self.count) * u64::from(self.width)
+        u64::from(self.payloads()) + u64::from(self.count) * u64::from(self.width)
     }
 
     pub(crate) fn kinds_start(&self) -> u32 {
-        self.kinds
+        self.kinds()
     }
 }

@@ -3,18 +3,22 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::bytes::Bytes;
 use super::document::Document;
+use crate::dictionary::Dictionary;
 use crate::format::kind;
+use crate::simd;
 
 /// A string or a property name. Plain text is borrowed from the document; compressed text is decompressed when asked for.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
-    document: Document<'a>,
-    stored: &'a [u8],
+    bytes: Bytes<'a>,
+    /// The document's trained dictionary; without one, the built-in.
+    dictionary: Option<&'a Dictionary>,
+    start: u32,
+    size: u32,
     /// The `STRING_` bits.
     bits: u8,
-    /// Where the escape places start, when there are any.
-    escapes: u32,
 }
 
 /// The bits of a name that may hold what JSON must escape, but says not where.
@@ -23,16 +27,28 @@ const ESCAPES_UNKNOWN: u8 = 0x80;
 impl<'a> Text<'a> {
     #[inline(always)]
     pub(crate) fn at(document: Document<'a>, kind: u8, position: u32) -> Text<'a> {
-        let (len, after) = document.bytes.varint(position);
-        Text { document, stored: document.bytes.before(position, len), bits: kind & 0x0F, escapes: after }
+        let (size, _) = document.bytes.varint(position);
+        Text {
+            bytes: document.bytes,
+            dictionary: document.trained_dictionary(),
+            start: position.wrapping_sub(size),
+            size,
+            bits: kind & 0x0F,
+        }
     }
 
     pub(crate) fn empty(document: Document<'a>) -> Text<'a> {
-        Text { document, stored: &[], bits: 0, escapes: 0 }
+        Text::of(document, 0, 0, 0)
     }
 
     #[inline(always)]
-    pub(crate) fn of_name(document: Document<'a>, stored: &'a [u8]) -> Text<'a> {
+    fn of(document: Document<'a>, start: u32, size: u32, bits: u8) -> Text<'a> {
+        Text { bytes: document.bytes, dictionary: document.trained_dictionary(), start, size, bits }
+    }
+
+    /// The name whose stored bytes are `start..end`.
+    #[inline(always)]
+    pub(crate) fn of_name(document: Document<'a>, (start, end): (u32, u32)) -> Text<'a> {
         let mut bits = 0;
         if document.names_compressed() {
             bits |= kind::STRING_COMPRESSED;
@@ -40,17 +56,17 @@ impl<'a> Text<'a> {
         if document.names_escaped() {
             bits |= ESCAPES_UNKNOWN;
         }
-        Text { document, stored, bits, escapes: 0 }
+        Text::of(document, start, end.wrapping_sub(start), bits)
     }
 
     /// The text, borrowed in place. `None` if it is compressed or holds lone surrogates: then use [`Text::to_str`].
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn as_str(&self) -> Option<&'a str> {
         if self.bits & (kind::STRING_COMPRESSED | kind::STRING_SURROGATES) != 0 {
             return None;
         }
-        utf8(self.stored)
+        utf8(self.stored())
     }
 
     /// The text: borrowed when it stands in the document as it is, allocated when it is compressed. Lone surrogates become U+FFFD.
@@ -62,9 +78,9 @@ impl<'a> Text<'a> {
                 Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
             };
         }
-        match utf8(self.stored) {
+        match utf8(self.stored()) {
             Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(surrogates_replaced(self.stored)),
+            None => Cow::Owned(surrogates_replaced(self.stored())),
         }
     }
 
@@ -73,19 +89,19 @@ impl<'a> Text<'a> {
     pub fn to_bytes(&self) -> Cow<'a, [u8]> {
         if self.is_compressed() {
             let mut out = Vec::new();
-            self.document.dictionary().decompress(self.stored, &mut out);
+            self.dictionary().decompress(self.stored(), &mut out);
             Cow::Owned(out)
         } else {
-            Cow::Borrowed(self.stored)
+            Cow::Borrowed(self.stored())
         }
     }
 
     /// Appends the text's bytes to `out`. Allocates only if `out` must grow.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         if self.is_compressed() {
-            self.document.dictionary().decompress(self.stored, out);
+            self.dictionary().decompress(self.stored(), out);
         } else {
-            out.extend_from_slice(self.stored);
+            out.extend_from_slice(self.stored());
         }
     }
 
@@ -117,9 +133,9 @@ impl<'a> Text<'a> {
     }
 
     /// The bytes as they are stored.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stored(&self) -> &'a [u8] {
-        self.stored
+        self.bytes.range(self.start, self.start.wrapping_add(self.size))
     }
 
     #[inline]
@@ -135,11 +151,14 @@ impl<'a> Text<'a> {
 
     /// The places to escape, as offsets in the text.
     pub(crate) fn escape_places(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let bytes = self.document.bytes;
-        let (mut left, mut at) =
-            if self.bits & kind::STRING_ESCAPES != 0 { bytes.varint(self.escapes) } else { (0, 0) };
+        let bytes = self.bytes;
+        let (mut left, mut at) = if self.bits & kind::STRING_ESCAPES != 0 {
+            bytes.varint(self.escapes_position())
+        } else {
+            (0, 0)
+        };
         let mut place = 0usize;
-        let len = self.stored.len();
+        let len = self.stored().len();
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             let (step, after) = bytes.varint(at);
@@ -152,19 +171,28 @@ impl<'a> Text<'a> {
     }
 
     #[inline]
-    pub(crate) fn dictionary(&self) -> &'a crate::dictionary::Dictionary {
-        self.document.dictionary()
+    pub(crate) fn dictionary(&self) -> &'a Dictionary {
+        self.dictionary.unwrap_or_else(|| Dictionary::built_in_ref())
     }
 
+    /// Where the places to escape start in the document, when the kind says that there are any: after the length, which stands after the text.
     pub(crate) fn escapes_position(&self) -> u32 {
-        self.escapes
+        self.bytes.varint(self.start.wrapping_add(self.size)).1
     }
 }
 
-/// Checks short ASCII, which most text is, a word at a time before it asks the full check.
+/// Short ASCII, which most text is, is checked a word at a time before the full check is asked.
 #[inline(always)]
 fn utf8(bytes: &[u8]) -> Option<&str> {
-    if bytes.len() >= 64 { simdutf8::basic::from_utf8(bytes).ok() } else { std::str::from_utf8(bytes).ok() }
+    match simd::short_ascii(bytes) {
+        Some(text) => Some(text),
+        None => utf8_any(bytes),
+    }
+}
+
+#[inline(never)]
+fn utf8_any(bytes: &[u8]) -> Option<&str> {
+    simdutf8::basic::from_utf8(bytes).ok()
 }
 
 /// Each three-byte surrogate becomes one U+FFFD.
@@ -193,9 +221,9 @@ impl PartialEq<str> for Text<'_> {
     fn eq(&self, other: &str) -> bool {
         if self.is_compressed() {
             // Compression is a function of the text, so equal text has equal codes.
-            self.dictionary().with_compressed(other.as_bytes(), |stored| stored == self.stored)
+            self.dictionary().with_compressed(other.as_bytes(), |stored| stored == self.stored())
         } else {
-            self.stored == other.as_bytes()
+            self.stored() == other.as_bytes()
         }
     }
 }
@@ -213,11 +241,11 @@ impl PartialEq for Text<'_> {
                 && other.is_compressed()
                 && std::ptr::eq(self.dictionary(), other.dictionary())
             {
-                return self.stored == other.stored;
+                return self.stored() == other.stored();
             }
             return self.to_bytes() == other.to_bytes();
         }
-        self.stored == other.stored
+        self.stored() == other.stored()
     }
 }
 

@@ -39,6 +39,95 @@ pub(crate) trait Simd: Copy {
     unsafe fn equal_32(left: *const u8, right: *const u8) -> u32;
 }
 
+/// `bytes` as text, if they are ASCII and no more than 64.
+#[inline(always)]
+pub(crate) fn short_ascii(bytes: &[u8]) -> Option<&str> {
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let size = bytes.len();
+    if size > 64 {
+        return None;
+    }
+    let high = if size >= 16 {
+        high_bits_16_to_64(bytes)
+    } else if size >= 8 {
+        (word(bytes) | word(&bytes[size - 8..])) & HIGHS != 0
+    } else {
+        bytes.iter().fold(0, |high, byte| high | byte) >= 0x80
+    };
+    if high {
+        return None;
+    }
+    // SAFETY: every byte is below 0x80.
+    Some(unsafe { std::str::from_utf8_unchecked(bytes) })
+}
+
+/// Whether one of 16 to 64 bytes is 0x80 or more. Blocks of 16 that overlap where need be.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn high_bits_16_to_64(bytes: &[u8]) -> bool {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128};
+    let size = bytes.len();
+    assert!(size >= 16, "the caller looked");
+    let at = bytes.as_ptr();
+    // SAFETY: there are at least 16 bytes, so the first and the last 16 may be loaded; beyond 32 bytes so may the 16 after and before them. SSE2 is part of
+    // x86-64.
+    unsafe {
+        let mut all = _mm_or_si128(_mm_loadu_si128(at.cast()), _mm_loadu_si128(at.add(size - 16).cast()));
+        if size > 32 {
+            all = _mm_or_si128(all, _mm_loadu_si128(at.add(16).cast()));
+            all = _mm_or_si128(all, _mm_loadu_si128(at.add(size - 32).cast()));
+        }
+        _mm_movemask_epi8(all) != 0
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+fn high_bits_16_to_64(bytes: &[u8]) -> bool {
+    !bytes.is_ascii()
+}
+
+/// Whether `left` and `right` are the same: for short ones, without a call.
+#[inline(always)]
+pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
+    let size = left.len();
+    if size != right.len() {
+        return false;
+    }
+    match size {
+        8..=16 => (word(left) ^ word(right)) | (word(&left[size - 8..]) ^ word(&right[size - 8..])) == 0,
+        4..=7 => (half(left) ^ half(right)) | (half(&left[size - 4..]) ^ half(&right[size - 4..])) == 0,
+        1..=3 => {
+            // The first, the middle and the last byte are all there are.
+            left[0] == right[0] && left[size / 2] == right[size / 2] && left[size - 1] == right[size - 1]
+        }
+        0 => true,
+        _ => left == right,
+    }
+}
+
+/// Asks for the cache line at `at` before it is needed. Beyond the end it does nothing that matters.
+#[inline(always)]
+pub(crate) fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let at = bytes.as_ptr().wrapping_add(at);
+        // SAFETY: a prefetch reads nothing that the program could see and never faults, whatever the address; SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (bytes, at);
+}
+
+/// Reads a little-endian half word from the start of `bytes`, which has at least four.
+#[inline(always)]
+fn half(bytes: &[u8]) -> u32 {
+    let mut half = [0; 4];
+    half.copy_from_slice(&bytes[..4]);
+    u32::from_le_bytes(half)
+}
+
 /// Reads a little-endian word from the start of `bytes`, which has at least eight.
 #[inline(always)]
 pub(crate) fn word(bytes: &[u8]) -> u64 {
@@ -85,6 +174,35 @@ mod tests {
             for i in 0..32 {
                 assert_eq!(equal >> i & 1 == 1, source[i] == source[i + 32]);
             }
+        }
+    }
+
+    #[test]
+    fn short_text_is_ascii_or_not() {
+        for size in 0..=80 {
+            let mut bytes = vec![b'a'; size];
+            assert_eq!(short_ascii(&bytes).is_some(), size <= 64, "{size}");
+            for place in 0..size.min(64) {
+                bytes[place] = 0x80;
+                assert_eq!(short_ascii(&bytes), None, "{size}, {place}");
+                bytes[place] = 0x7F;
+            }
+        }
+    }
+
+    #[test]
+    fn same_is_equality() {
+        for size in 0..=40 {
+            let left: Vec<u8> = (0..size).collect();
+            let mut right = left.clone();
+            assert!(same(&left, &right));
+            for place in 0..usize::from(size) {
+                right[place] ^= 0x40;
+                assert!(!same(&left, &right), "{size}, {place}");
+                right[place] ^= 0x40;
+            }
+            right.push(0);
+            assert!(!same(&left, &right));
         }
     }
 

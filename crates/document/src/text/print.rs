@@ -215,7 +215,7 @@ fn print_object(object: &Object<'_>, out: &mut Vec<u8>, style: Style, depth: u32
             out.extend_from_slice(stored);
             out.extend_from_slice(if style == Style::Compact { b"\":" } else { b"\": " });
         } else {
-            print_name(&Text::of_name(document, stored), out, style);
+            print_name(&document.name(object.name_id(index)), out, style);
         }
         let (kind, payload) = object.entry(index);
         print_entry(document, kind, payload, out, style, depth + 1);

@@ -212,17 +212,6 @@ pub(crate) enum Entry<'a> {
 pub(crate) struct Pieces<'a>(&'a [u8]);
 
 impl Pieces<'_> {
-    /// Reads one byte where each piece goes, so that the processor fetches those lines; the sum is of no meaning.
-    pub(crate) fn touch(&self, page: &Page) -> u8 {
-        let (mut rest, mut sum) = (self.0, 0_u8);
-        while rest.len() >= 4 {
-            let (at, length) = (read_u16(rest, 0) as usize, read_u16(rest, 2) as usize);
-            sum = sum.wrapping_add(page[at.min(PAGE_SIZE - 1)]);
-            rest = &rest[4 + length..];
-        }
-        sum
-    }
-
     /// Writes the pieces into the page.
     pub(crate) fn apply(&self, page: &mut Page) {
         let mut rest = self.0;
@@ -266,6 +255,16 @@ pub(crate) struct Entries<'a> {
 impl<'a> Entries<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Entries<'a> {
         Entries { body, at: 0 }
+    }
+
+    /// Goes on at an offset that [`Entries::offset`] told.
+    pub(crate) fn at(body: &'a [u8], at: usize) -> Entries<'a> {
+        Entries { body, at }
+    }
+
+    /// Where the next entry starts in the body.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], String> {

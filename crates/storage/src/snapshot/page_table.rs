@@ -297,18 +297,6 @@ impl PageTable {
         Ok(self.found(link, version, id.0))
     }
 
-    /// Makes a chunk of frames ready, its memory touched, when few are free. For a thread that runs ahead of one that allocates.
-    pub(crate) fn prepare_frames(&self) -> std::io::Result<bool> {
-        if self.free.lock().pages.len() >= 2 * CHUNK_FRAMES {
-            return Ok(false);
-        }
-        let base = self.memory.grow()?;
-        self.memory.touch(base);
-        let mut free = self.free.lock();
-        self.add_frames(&mut free, base)?;
-        Ok(true)
-    }
-
     fn add_page_versions(&self, free: &mut Free) -> std::io::Result<()> {
         let base = self.memory.grow()?;
         self.add_frames(free, base)

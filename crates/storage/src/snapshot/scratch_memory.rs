@@ -62,14 +62,6 @@ impl ScratchMemory {
         Ok(base)
     }
 
-    /// Has the system provide the memory of a chunk that `grow` returned and nobody uses yet.
-    pub(crate) fn touch(&self, chunk: NonNull<u8>) {
-        for at in (0..CHUNK_SIZE).step_by(4096) {
-            // SAFETY: inside the chunk, which the caller has to itself.
-            unsafe { chunk.as_ptr().add(at).write_volatile(0) }
-        }
-    }
-
     /// Bytes mapped so far.
     pub(crate) fn size(&self) -> u64 {
         (self.chunks.lock().len() * CHUNK_SIZE) as u64
