@@ -4,12 +4,21 @@
 
 use std::borrow::Cow;
 
+use jackdaw_database::{Database, Pending};
+
 use crate::error::{Error, Result};
+use crate::import::options::Existing;
+use crate::import::prepare::{Batch, Preparer};
+use crate::import::store::{self, StoredBatch};
 use crate::json::properties;
 use crate::json::splitter::{Form, Splitter, Step};
+use crate::report::Place;
 
 /// Bytes of one command at most: a document as large as a document may be, and what stands around it.
 pub const COMMAND_SIZE_MAX: usize = (512 << 20) + (64 << 10);
+
+/// Bytes of text after which a batch is full: some hundred documents, parsed in about a millisecond.
+const BATCH_TEXT_SIZE: u64 = 256 << 10;
 
 /// A command of a bulk insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +133,103 @@ fn command(offset: u64, text: &[u8]) -> Result<Command<'_>> {
         .filter(|document| document.starts_with(b"{"))
         .ok_or_else(|| wrong(format!("the document {id:?} is missing or no object")))?;
     Ok(Command::Put { id, document, offset })
+}
+
+/// A bulk insert under way: takes the bytes of its stream, and makes batches of documents of them.
+///
+/// It does no waiting of its own, so one thread can serve many; [`BulkInsert::parse`] takes as long as parsing takes.
+pub struct BulkInsert {
+    reader: BulkInsertReader,
+    preparer: Preparer,
+    database: Database,
+    existing: Existing,
+    batch: Batch,
+    /// Bytes pushed since [`BulkInsert::parse`] last looked at all of them.
+    unread: usize,
+}
+
+/// A batch on its way into the database: a future of what was stored.
+pub struct SubmittedBatch {
+    /// What is awaited.
+    pub pending: Pending<StoredBatch>,
+    /// Bytes of its documents, which memory holds until it is durable.
+    pub size: usize,
+}
+
+impl BulkInsert {
+    /// A bulk insert into a database. [`Existing::SkipUnchanged`] is what clients call `skipOverwriteIfUnchanged`.
+    #[must_use]
+    pub fn new(database: &Database, existing: Existing) -> BulkInsert {
+        BulkInsert {
+            reader: BulkInsertReader::default(),
+            preparer: Preparer::for_bulk_insert(database),
+            database: database.clone(),
+            existing,
+            batch: Batch::default(),
+            unread: 0,
+        }
+    }
+
+    /// Takes the bytes that arrived next, decompressed.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.unread += bytes.len();
+        self.reader.push(bytes);
+    }
+
+    /// Says that nothing more will arrive.
+    pub fn end(&mut self) {
+        self.reader.end();
+    }
+
+    /// Bytes that arrived and were not looked at yet.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.unread
+    }
+
+    /// Whether there is a batch to submit.
+    #[must_use]
+    pub fn has_batch(&self) -> bool {
+        !self.batch.documents.is_empty()
+    }
+
+    /// Parses what has arrived, until the batch is full or more must arrive. True: it is full.
+    ///
+    /// # Errors
+    ///
+    /// As [`BulkInsertReader::next`]; [`Error::Item`] for a document that cannot be stored. The batch under way is then not to be submitted.
+    pub fn parse(&mut self) -> Result<bool> {
+        while self.batch.text_size < BATCH_TEXT_SIZE {
+            match self.reader.next()? {
+                Next::Command(Command::Put { id, document, offset }) => {
+                    self.preparer.json_with_id(Place::Byte(offset), &id, document, &mut self.batch);
+                    if let Some(refusal) = self.batch.refused.pop() {
+                        let what = "document of a bulk insert";
+                        return Err(Error::Item {
+                            what,
+                            offset,
+                            reason: format!("{id}: {}", refusal.reason),
+                        });
+                    }
+                }
+                Next::Command(Command::HeartBeat) => {}
+                Next::NeedMore | Next::End => {
+                    self.unread = 0;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hands the batch over to the database. What is awaited afterwards is one storage transaction at most.
+    pub fn submit(&mut self) -> SubmittedBatch {
+        let batch = std::mem::take(&mut self.batch);
+        let (size, existing) = (batch.size, self.existing);
+        let pending =
+            self.database.submit(move |transaction| store::store(transaction, &batch, existing, ..));
+        SubmittedBatch { pending, size }
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod progress;
 mod report;
 mod source;
 
-pub use bulk_insert::{BulkInsertReader, COMMAND_SIZE_MAX, Command, Next};
+pub use bulk_insert::{BulkInsert, BulkInsertReader, COMMAND_SIZE_MAX, Command, Next, SubmittedBatch};
 pub use compression::{Compression, Expansion, ReadCount, decompressed};
 pub use csv::{ColumnOptions, CsvOptions, FieldType};
 pub use dump::reader::{DumpReader, DumpStep};
@@ -24,6 +24,7 @@ pub use dump::{Section, Skipped};
 pub use error::{Error, Result, SplitError, SplitErrorKind};
 pub use export::{ExportOptions, export};
 pub use import::options::{DumpOptions, Existing, Format, ImportOptions};
+pub use import::store::StoredBatch;
 pub use import::{Imported, import};
 pub use json::splitter::{Form, Splitter, Step};
 pub use progress::Progress;

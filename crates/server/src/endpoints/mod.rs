@@ -2,6 +2,7 @@
 
 mod admin_databases;
 mod build;
+mod bulk_insert;
 mod configuration;
 mod health;
 mod list_databases;
@@ -9,6 +10,7 @@ mod logs;
 mod metrics;
 mod operations;
 mod record;
+mod smuggler;
 mod topology;
 
 use crate::router::Router;
@@ -19,6 +21,7 @@ pub(crate) fn router() -> Router<Route> {
     let mut routes = Routes::new();
     admin_databases::routes(&mut routes);
     build::routes(&mut routes);
+    bulk_insert::routes(&mut routes);
     configuration::routes(&mut routes);
     health::routes(&mut routes);
     list_databases::routes(&mut routes);
@@ -26,6 +29,7 @@ pub(crate) fn router() -> Router<Route> {
     metrics::routes(&mut routes);
     operations::routes(&mut routes);
     record::routes(&mut routes);
+    smuggler::routes(&mut routes);
     topology::routes(&mut routes);
     routes.into_router()
 }

@@ -9,7 +9,7 @@
 
 pub(crate) mod options;
 pub(crate) mod prepare;
-mod store;
+pub(crate) mod store;
 
 use std::io::Read;
 use std::panic::resume_unwind;

@@ -140,6 +140,15 @@ impl Preparer {
         }
     }
 
+    /// One for documents whose ids are known.
+    pub(crate) fn for_bulk_insert(database: &Database) -> Preparer {
+        let made = String::new();
+        let ids = Arc::new(IdRule { property: None, prefix: None, made });
+        let options =
+            ImportOptions { record_size_max: Limits::default().text_size_max, ..ImportOptions::default() };
+        Preparer::new(database, &options, &ids, None)
+    }
+
     /// Prepares the records of a block.
     pub(crate) fn block(&mut self, block: Block) -> Batch {
         let mut batch = Batch { refused: block.refused, ..Batch::default() };

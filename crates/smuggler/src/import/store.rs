@@ -19,13 +19,17 @@ const WAITING_SIZE_MAX: usize = 16 << 20;
 /// Batches that may wait.
 const WAITING_MAX: usize = 64;
 
-/// What a job did.
-#[derive(Clone, Debug, Default)]
-struct Stored {
-    documents: u64,
-    unchanged: u64,
-    last_etag: i64,
-    last_id: String,
+/// What became of a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredBatch {
+    /// Documents stored.
+    pub documents: u64,
+    /// Documents left as they were.
+    pub unchanged: u64,
+    /// The etag of the last one stored; 0 if none was.
+    pub last_etag: i64,
+    /// The id of the last one, stored or not.
+    pub last_id: String,
 }
 
 /// Submits batches and gathers what became of them.
@@ -34,7 +38,7 @@ pub(crate) struct Store<'p> {
     existing: Existing,
     progress: &'p Progress,
     refused_max: u64,
-    waiting: VecDeque<(Pending<Stored>, Arc<Batch>)>,
+    waiting: VecDeque<(Pending<StoredBatch>, Arc<Batch>)>,
     waiting_size: usize,
     pub(crate) report: Report,
 }
@@ -128,7 +132,7 @@ impl<'p> Store<'p> {
         Ok(())
     }
 
-    fn count(&mut self, stored: Stored) {
+    fn count(&mut self, stored: StoredBatch) {
         self.progress.add_documents(stored.documents);
         self.progress.add_unchanged(stored.unchanged);
         self.report.documents += stored.documents;
@@ -197,13 +201,14 @@ fn is_about_a_document(error: &DatabaseError) -> bool {
     )
 }
 
-fn store(
+/// Stores some documents of a batch: all of them, or with an error none that matters, as the job is undone.
+pub(crate) fn store(
     transaction: &mut Transaction<'_>,
     batch: &Batch,
     existing: Existing,
     which: impl SliceIndex<[Prepared], Output = [Prepared]>,
-) -> jackdaw_database::Result<Stored> {
-    let mut stored = Stored::default();
+) -> jackdaw_database::Result<StoredBatch> {
+    let mut stored = StoredBatch::default();
     for (id, document) in &batch.documents[which] {
         if existing == Existing::Keep && transaction.get(id)?.is_some() {
             stored.unchanged += 1;
@@ -217,8 +222,8 @@ fn store(
         } else {
             stored.documents += 1;
             stored.last_etag = result.etag;
-            stored.last_id = result.id;
         }
+        stored.last_id = result.id;
     }
     Ok(stored)
 }
