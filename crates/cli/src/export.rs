@@ -15,11 +15,13 @@ use serde::Serialize;
 use crate::bytes;
 use crate::output;
 use crate::progress::Shown;
+use crate::remote::DatabaseUrl;
 
 /// Arguments of the command.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The directory of the database, which no server may have open
+    /// The database: its directory, which no server may have open, or the URL of one of a running server
+    /// (http://HOST:PORT/databases/NAME)
     database: PathBuf,
     /// The dump to write, which must not exist yet; `-` is standard output
     file: PathBuf,
@@ -72,6 +74,9 @@ impl Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
+    if let Some(url) = DatabaseUrl::parse(&arguments.database)? {
+        return run_remote(&url, &arguments);
+    }
     let started = Instant::now();
     let directory = &arguments.database;
     // Opening makes what is not there; nobody exports that.
@@ -94,6 +99,35 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     if arguments.file.as_os_str() != "-" {
         arguments.format.print(&findings)?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has a server export, and writes what it sends.
+fn run_remote(url: &DatabaseUrl, arguments: &Arguments) -> Result<ExitCode> {
+    if !matches!(arguments.compression, Compression::Gzip) {
+        anyhow::bail!("--compression works on a directory; a server's dumps are gzip'd");
+    }
+    let mut types = vec!["DatabaseRecord", "Documents"];
+    let also = [
+        (arguments.tombstones, "Tombstones"),
+        (!arguments.no_identities, "Identities"),
+        (!arguments.no_compare_exchange, "CompareExchange"),
+    ];
+    types.extend(also.iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| *name));
+    let options = serde_json::json!({ "OperateOnTypes": types.join(","), "Collections": arguments.only });
+    let mut dump = url.export(&options)?;
+    if arguments.file.as_os_str() == "-" {
+        io::copy(&mut dump, &mut io::stdout().lock()).context("the dump could not be taken whole")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = &arguments.file;
+    let mut file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let copied = io::copy(&mut dump, &mut file).and_then(|size| file.sync_all().map(|()| size));
+    if copied.is_err() {
+        fs::remove_file(path).ok();
+    }
+    let size = copied.context("the dump could not be taken whole")?;
+    println!("{}: {}", path.display(), bytes::size(size));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@ mod export;
 mod import;
 mod output;
 mod progress;
+mod remote;
 mod serve;
 mod storage;
 

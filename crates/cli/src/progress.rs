@@ -1,7 +1,7 @@
 //! A bar on a terminal while something long runs.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,31 +20,44 @@ pub(crate) struct Shown {
 impl Shown {
     /// Shows an import: bytes read of `size` (if that is known), documents, documents a second.
     pub(crate) fn import(name: &str, progress: &Progress, size: Option<u64>) -> Shown {
+        let progress = progress.clone();
+        Shown::bytes(name, size, move |elapsed| (progress.read_bytes(), message(&progress, elapsed)))
+    }
+
+    /// Shows an upload: bytes sent of `size` (if that is known).
+    pub(crate) fn upload(name: &str, sent: &Arc<AtomicU64>, size: Option<u64>) -> Shown {
+        let sent = sent.clone();
+        Shown::bytes(name, size, move |_| (sent.load(Ordering::Relaxed), "sent".to_owned()))
+    }
+
+    /// Shows an export of `count` documents.
+    pub(crate) fn export(name: &str, progress: &Progress, count: u64) -> Shown {
+        let progress = progress.clone();
+        let bar = ProgressBar::new(count.max(1));
+        Shown::start(name, bar, "{prefix} [{bar:30}] {msg} {eta} left", move |elapsed| {
+            (progress.documents(), message(&progress, elapsed))
+        })
+    }
+
+    fn bytes(
+        name: &str,
+        size: Option<u64>,
+        state: impl Fn(Duration) -> (u64, String) + Send + 'static,
+    ) -> Shown {
         let (bar, template) = match size {
             Some(size) => {
                 (ProgressBar::new(size), "{prefix} [{bar:30}] {bytes}/{total_bytes} {msg} {eta} left")
             }
             None => (ProgressBar::no_length(), "{prefix} {bytes} {msg}"),
         };
-        Shown::start(name, bar, template, progress.clone(), |bar, progress| {
-            bar.set_position(progress.read_bytes());
-        })
-    }
-
-    /// Shows an export of `count` documents.
-    pub(crate) fn export(name: &str, progress: &Progress, count: u64) -> Shown {
-        let bar = ProgressBar::new(count.max(1));
-        Shown::start(name, bar, "{prefix} [{bar:30}] {msg} {eta} left", progress.clone(), |bar, progress| {
-            bar.set_position(progress.documents());
-        })
+        Shown::start(name, bar, template, state)
     }
 
     fn start(
         name: &str,
         bar: ProgressBar,
         template: &str,
-        progress: Progress,
-        draw: impl Fn(&ProgressBar, &Progress) + Send + 'static,
+        state: impl Fn(Duration) -> (u64, String) + Send + 'static,
     ) -> Shown {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
@@ -55,8 +68,9 @@ impl Shown {
         let thread = thread::Builder::new().name("progress".into()).spawn(move || {
             let started = Instant::now();
             while !stop.load(Ordering::Relaxed) {
-                draw(&bar, &progress);
-                bar.set_message(message(&progress, started.elapsed()));
+                let (position, message) = state(started.elapsed());
+                bar.set_position(position);
+                bar.set_message(message);
                 thread::park_timeout(EVERY);
             }
             bar.finish_and_clear();

@@ -2,7 +2,7 @@
 //!
 //! Decompression is a stream, so that an input that expands without end costs no memory; two bounds stop it from costing time and disk.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -96,6 +96,25 @@ pub fn decompressed(
     expansion: Expansion,
     count: &ReadCount,
 ) -> Result<Box<dyn Read + Send>> {
+    decompressed_until(input, expansion, count, LastFrame::Ended)
+}
+
+/// What is expected of the last Zstandard frame of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LastFrame {
+    /// It ends.
+    Ended,
+    /// It may be left open: official servers write dumps so. Whether a dump is whole is told by its JSON.
+    MayBeOpen,
+}
+
+/// As [`decompressed`], with a word on the end.
+pub(crate) fn decompressed_until(
+    input: impl Read + Send + 'static,
+    expansion: Expansion,
+    count: &ReadCount,
+    last_frame: LastFrame,
+) -> Result<Box<dyn Read + Send>> {
     let mut input = Counted { input, count: count.clone() };
     let mut first = Vec::with_capacity(ZSTD.len());
     // A pipe may bring them one by one.
@@ -106,27 +125,16 @@ pub fn decompressed(
         .map_err(Error::io("the input cannot be read"))?;
     let compression = Compression::of(&first);
     let input = BufReader::with_capacity(READ_SIZE, Cursor::new(first).chain(input));
-    let bounded =
-        |input: Box<dyn Read + Send>| Box::new(Bounded { input, expansion, count: count.clone(), size: 0 });
-    Ok(match compression {
-        Compression::None => Box::new(input),
-        Compression::Gzip => bounded(Box::new(Whole { decoder: MultiGzDecoder::new(input) })),
-        Compression::Zstd => bounded(Box::new(
+    let decoder: Box<dyn Read + Send> = match compression {
+        Compression::None => return Ok(Box::new(input)),
+        Compression::Gzip => Box::new(MultiGzDecoder::new(input)),
+        Compression::Zstd => Box::new(
             zstd::stream::read::Decoder::with_buffer(input)
                 .map_err(Error::io("zstd cannot be decompressed"))?,
-        )),
-    })
-}
-
-/// A gzip decoder whose end is the input's end: what follows the last member and is no member is an error there already.
-struct Whole<R> {
-    decoder: MultiGzDecoder<R>,
-}
-
-impl<R: BufRead> Read for Whole<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.decoder.read(buffer)
-    }
+        ),
+    };
+    let may_end_early = compression == Compression::Zstd && last_frame == LastFrame::MayBeOpen;
+    Ok(Box::new(Bounded { input: decoder, expansion, count: count.clone(), size: 0, may_end_early }))
 }
 
 struct Bounded {
@@ -134,11 +142,15 @@ struct Bounded {
     expansion: Expansion,
     count: ReadCount,
     size: u64,
+    may_end_early: bool,
 }
 
 impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
+        let read = match self.input.read(buffer) {
+            Err(error) if self.may_end_early && error.kind() == io::ErrorKind::UnexpectedEof => 0,
+            outcome => outcome?,
+        };
         self.size += read as u64;
         let Expansion { size_max, ratio_max } = self.expansion;
         if self.size > size_max {
@@ -203,6 +215,23 @@ mod tests {
                 assert_ne!(found, text);
             }
         }
+    }
+
+    #[test]
+    fn the_last_frame_of_a_dump_may_be_left_open() {
+        let text = b"{\"Docs\":[]}".repeat(1000);
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.write_all(&text).unwrap();
+        encoder.flush().unwrap();
+        let open = encoder.get_ref().clone();
+        assert!(read(open.clone(), Expansion::default()).is_err());
+        let count = ReadCount::default();
+        let mut out = Vec::new();
+        decompressed_until(Cursor::new(open), Expansion::default(), &count, LastFrame::MayBeOpen)
+            .unwrap()
+            .read_to_end(&mut out)
+            .unwrap();
+        assert_eq!(out, text);
     }
 
     #[test]

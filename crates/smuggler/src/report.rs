@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dump::Skipped;
 
 /// Refused records that are kept word for word; the others are counted.
 pub const REFUSALS_KEPT_MAX: usize = 100;
 
 /// Where in the input a record lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Place {
     /// The line it begins on, from 1.
     Line(u64),
@@ -26,7 +28,7 @@ impl fmt::Display for Place {
 }
 
 /// A record that was not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     /// Where it lies.
     pub place: Place,
@@ -41,7 +43,7 @@ impl fmt::Display for Refusal {
 }
 
 /// What became of an import. What an import that failed had stored by then stays stored, and is counted here.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Documents stored.
     pub documents: u64,
@@ -80,7 +82,7 @@ impl Report {
 }
 
 /// What an export wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportReport {
     /// Documents.
     pub documents: u64,

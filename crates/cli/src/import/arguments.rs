@@ -19,7 +19,8 @@ or byte they begin at, and the import goes on.
 An id is taken from --id, else from @metadata.@id, else made by the database from --id-prefix or the collection's name: `users/` is \
 completed by a number, `users|` by the next identity.")]
 pub(crate) struct Arguments {
-    /// The directory of the database, which no server may have open; it is made if there is none
+    /// The database: its directory, which no server may have open and which is made if there is none, or the URL of one of a running
+    /// server (http://HOST:PORT/databases/NAME)
     pub(super) database: PathBuf,
     /// The files to import, one after the other; `-` is standard input
     #[arg(required = true)]
@@ -132,15 +133,55 @@ struct DumpArguments {
 }
 
 impl Arguments {
+    fn kind_of(&self, path: &Path) -> Result<InputKind> {
+        self.input.or_else(|| kind_of(path)).ok_or_else(|| {
+            anyhow!("{}: its name does not tell what it holds; say so with --input", path.display())
+        })
+    }
+
+    /// The query string that asks a server for the same.
+    ///
+    /// Error: an argument that a server does not take.
+    pub(super) fn query_of(&self, path: &Path) -> Result<Vec<(&'static str, String)>> {
+        let kind = self.kind_of(path)?;
+        let defaults = ImportOptions::default();
+        let local = [
+            (!self.csv.column.is_empty(), "--column"),
+            (self.csv.columns.is_some(), "--columns"),
+            (self.threads != 0, "--threads"),
+            (self.record_size_max != defaults.record_size_max, "--record-size-max"),
+            (self.expansion_max != defaults.expansion.ratio_max, "--expansion-max"),
+            (self.dump.no_documents, "--no-documents"),
+            (self.dump.no_identities, "--no-identities"),
+            (self.dump.no_compare_exchange, "--no-compare-exchange"),
+            (self.dump.tombstones, "--tombstones"),
+        ];
+        if let Some((_, name)) = local.iter().find(|(is_given, _)| *is_given) {
+            return Err(anyhow!("{name} works on a directory, not on a server"));
+        }
+        let is_csv = kind == InputKind::Csv;
+        let character =
+            |byte: u8| if byte == b'\t' { "tab".to_owned() } else { char::from(byte).to_string() };
+        let mut query = vec![
+            ("format", Some(name_of(kind))),
+            ("existing", Some(name_of(self.existing))),
+            ("collection", self.collection.clone()),
+            ("id", self.id.clone()),
+            ("idPrefix", self.id_prefix.clone()),
+            ("refusedMax", self.refused_max.map(|max| max.to_string())),
+            ("delimiter", is_csv.then(|| character(self.csv.delimiter))),
+            ("quote", is_csv.then(|| character(self.csv.quote))),
+            ("text", (is_csv && self.csv.text).then(|| "true".to_owned())),
+            ("flat", (is_csv && self.csv.flat).then(|| "true".to_owned())),
+        ];
+        query.extend(self.only.iter().map(|only| ("only", Some(only.clone()))));
+        query.extend(self.csv.null.iter().map(|null| ("null", Some(null.clone()))));
+        Ok(query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+
     /// What a file holds.
     pub(super) fn format_of(&self, path: &Path) -> Result<Format> {
-        let kind = match self.input {
-            Some(kind) => kind,
-            None => kind_of(path).ok_or_else(|| {
-                anyhow!("{}: its name does not tell what it holds; say so with --input", path.display())
-            })?,
-        };
-        Ok(match kind {
+        Ok(match self.kind_of(path)? {
             InputKind::Lines => Format::Lines,
             InputKind::Json => Format::Values,
             InputKind::Csv => Format::Csv(self.csv.options()),
@@ -184,6 +225,11 @@ impl CsvArguments {
             nested: !self.flat,
         }
     }
+}
+
+/// A choice as it is spelt on the command line, and in a query string.
+fn name_of(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// What a file's name says that it holds, whatever it is compressed with.

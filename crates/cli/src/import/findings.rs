@@ -83,11 +83,11 @@ impl output::Findings for Findings {
         let documents = self.sum(|report| report.documents);
         let text_bytes = self.sum(|report| report.text_bytes);
         text += &format!(
-            "total: {documents} documents, {} refused, in {:.2} s: {:.0} documents/s, {}/s of text\n",
+            "total: {documents} documents, {} refused, in {:.2} s: {:.0} documents/s, {:.1} MiB/s of text\n",
             self.refused(),
             self.elapsed.as_secs_f64(),
             self.rate(documents),
-            bytes::size(self.rate(text_bytes) as u64),
+            self.rate(text_bytes) / f64::from(1 << 20),
         );
         text
     }

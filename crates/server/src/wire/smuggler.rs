@@ -131,7 +131,11 @@ pub(crate) fn import_result(report: &Report, took: Duration) -> Value {
         identities: report.identities,
         compare_exchange: report.compare_exchange,
     };
-    result(sections, |section| report.skipped.get(section).copied().unwrap_or_default(), messages, took)
+    let passed = |section: &str| report.skipped.get(section).copied().unwrap_or_default();
+    let mut result = result(sections, passed, messages, took);
+    // Ours alone: the whole report, which `jackdaw import` tells.
+    result.insert("Report".to_owned(), json!(report));
+    Value::Object(result)
 }
 
 /// What an export wrote.
@@ -148,7 +152,7 @@ pub(crate) fn export_result(report: &ExportReport, took: Duration) -> Value {
         identities: report.identities,
         compare_exchange: report.compare_exchange,
     };
-    result(sections, |_| 0, Vec::new(), took)
+    Value::Object(result(sections, |_| 0, Vec::new(), took))
 }
 
 struct Sections {
@@ -159,7 +163,12 @@ struct Sections {
     compare_exchange: u64,
 }
 
-fn result(sections: Sections, passed: impl Fn(&str) -> u64, messages: Vec<String>, took: Duration) -> Value {
+fn result(
+    sections: Sections,
+    passed: impl Fn(&str) -> u64,
+    messages: Vec<String>,
+    took: Duration,
+) -> Map<String, Value> {
     let mut result = Map::new();
     let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
     put("$type", "Raven.Client.Documents.Smuggler.SmugglerResult, Raven.Client".into());
@@ -173,7 +182,7 @@ fn result(sections: Sections, passed: impl Fn(&str) -> u64, messages: Vec<String
     }
     put("Messages", messages.into());
     put("Elapsed", span(took).into());
-    Value::Object(result)
+    result
 }
 
 fn counts(read: u64) -> Map<String, Value> {

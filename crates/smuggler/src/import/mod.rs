@@ -22,7 +22,7 @@ use jackdaw_database::Database;
 use self::options::{Format, ImportOptions};
 use self::prepare::{Batch, IdRule, Preparer};
 use self::store::Store;
-use crate::compression::decompressed;
+use crate::compression::{LastFrame, decompressed_until};
 use crate::csv::layout::Layout;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
@@ -70,7 +70,11 @@ fn run(
     options: &ImportOptions,
     progress: &Progress,
 ) -> Result<()> {
-    let input = decompressed(input, options.expansion, progress.read_count())?;
+    let last_frame = match format {
+        Format::Dump(_) => LastFrame::MayBeOpen,
+        _ => LastFrame::Ended,
+    };
+    let input = decompressed_until(input, options.expansion, progress.read_count(), last_frame)?;
     let size_max = options.record_size_max;
     let mut layout = None;
     let mut source: Box<dyn Source> = match format {
