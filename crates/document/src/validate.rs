@@ -159,10 +159,10 @@ impl Check {
             }
             kind::NUMBER_TEXT => {
                 let text = self.counted(document, position, highest)?;
-                if number::is_number(text) {
-                    Ok(())
-                } else {
-                    Err(damage(position, "the text is no JSON number"))
+                match number::parse_whole(text) {
+                    Some(number::Parsed::Text) => Ok(()),
+                    Some(_) => Err(damage(position, "a number as text that another kind holds")),
+                    None => Err(damage(position, "the text is no JSON number")),
                 }
             }
             0x40..=0x42 | 0x44 | 0x45 => self.string(document, kind, position, highest),

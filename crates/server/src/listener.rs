@@ -195,7 +195,6 @@ async fn serve_connection(socket: TcpStream, connection: Arc<Connection>, state:
         .max_buf_size(head_size_max)
         // The connection list has a timer for all.
         .header_read_timeout(None)
-        .pipeline_flush(true)
         .serve_connection(socket, service)
         .with_upgrades();
     let mut serving = pin!(serving);
@@ -225,7 +224,8 @@ use std::future::Future as _;
 async fn keep_house(state: Arc<ServerState>) {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut idle_checked = Instant::now();
+    let (mut idle_checked, mut cleaned) = (Instant::now(), Instant::now());
+    let clean_after = state.settings().tombstone_cleanup_interval;
     let idle_after = state.settings().database_idle_after;
     let check_after = IDLE_CHECK.min(idle_after / 2);
     loop {
@@ -234,6 +234,12 @@ async fn keep_house(state: Arc<ServerState>) {
         if idle_checked.elapsed() >= check_after {
             idle_checked = Instant::now();
             state.databases().close_idle(idle_after).await;
+        }
+        if !clean_after.is_zero() && cleaned.elapsed() >= clean_after {
+            cleaned = Instant::now();
+            // On its own: the clock must not wait for the disk.
+            let databases = state.databases().clone();
+            tokio::spawn(async move { databases.clean_tombstones().await });
         }
     }
 }

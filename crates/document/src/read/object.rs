@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::array::Array;
+use super::bytes::back;
 use super::document::Document;
 use super::text::Text;
 use super::value::Value;
@@ -140,7 +141,7 @@ impl<'a> Object<'a> {
         let width = u32::from(self.width);
         let kind = bytes.byte(self.kinds().wrapping_add(index));
         let payload = bytes.unsigned(self.payloads().wrapping_add(index.wrapping_mul(width)), width);
-        (kind, if kind >= kind::FIRST_WITH_POSITION { self.position.wrapping_sub(payload) } else { payload })
+        (kind, if kind >= kind::FIRST_WITH_POSITION { back(self.position, payload) } else { payload })
     }
 
     #[inline(always)]
