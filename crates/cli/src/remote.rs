@@ -102,6 +102,7 @@ impl<R: Read> Read for Counted<'_, R> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -22,13 +22,17 @@ impl IncomingDocument {
         IncomingDocument::from_value(&document.root(), context, database)
     }
 
-    /// As [`IncomingDocument::new`], for a document of `collection` if it names none itself.
+    /// As [`IncomingDocument::new`], for a document of `collection` if it names none itself. One that was parsed in the database's mode and has nothing to
+    /// be cleaned of is not built again.
     pub fn in_collection(
         document: &Document<'_>,
         collection: &str,
         context: &Context,
         database: &Database,
     ) -> Result<IncomingDocument> {
+        if let Some(collection) = clean_collection(document, database)? {
+            return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
+        }
         let object = object_of(&document.root())?;
         IncomingDocument::from_object_in(&object, collection, context, database)
     }

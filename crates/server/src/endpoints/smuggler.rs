@@ -16,6 +16,7 @@ use jackdaw_smuggler::{
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::body::RequestBody;
 use crate::databases::{LoadedDatabase, blocking};
@@ -68,17 +69,17 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
     let (sender, response) = Response::stream_file(&name);
     let database = request.database.clone();
     tokio::spawn(async move {
-        let progress = Progress::default();
-        let (source, shown) = (database.clone(), progress.clone());
+        let stop = Stop::default();
+        let (source, progress) = (database.clone(), stop.progress.clone());
         let work = blocking(move || {
             let started = Instant::now();
             let mut pieces = PieceWriter { sender, piece: Vec::with_capacity(PIECE_SIZE) };
-            let report = export(&source, &mut pieces, &options, &shown)?;
+            let report = export(&source, &mut pieces, &options, &progress)?;
             // A client that reads slowly holds no more than the queue; one that went away is an error of writing.
             pieces.finish()?;
             Ok(smuggler::export_result(&report, started.elapsed()))
         });
-        match watched(work, &progress, &operation, &database).await {
+        match watched(work, &stop, &operation, &database).await {
             Ok(result) => operation.complete(result),
             Err(error) => operation.fail(&error),
         }
@@ -234,13 +235,13 @@ async fn run<F: Future<Output = Result<Task>>>(
     operation: RunningOperation,
     task: impl FnOnce(DatabaseRequest) -> F,
 ) -> Result<Response> {
-    let progress = Progress::default();
+    let stop = Stop::default();
     let database = request.database.clone();
     let work = async {
         let task = task(request).await?;
-        take_in(task, progress.clone()).await
+        take_in(task, &stop).await
     };
-    match watched(work, &progress, &operation, &database).await {
+    match watched(work, &stop, &operation, &database).await {
         Ok(result) => {
             let response = Response::of(&result)?;
             operation.complete(result);
@@ -253,25 +254,31 @@ async fn run<F: Future<Output = Result<Task>>>(
     }
 }
 
-async fn take_in((database, format, options, mut file): Task, progress: Progress) -> Result<Value> {
+async fn take_in((database, format, options, mut file): Task, stop: &Stop) -> Result<Value> {
     let (sender, receiver) = mpsc::channel(QUEUE);
     let reader = PieceReader { receiver, piece: Bytes::new(), is_over: false };
     let started = Instant::now();
-    let watched = progress.clone();
+    let progress = stop.progress.clone();
     let work = blocking(move || Ok(import(&database, reader, &format, &options, &progress)));
     let feed = async move {
         loop {
-            let piece = match file.try_next().await {
+            let next = tokio::select! {
+                next = file.try_next() => next,
+                // The import finds that nothing comes any more.
+                () = stop.token.cancelled() => break,
+            };
+            let piece = match next {
                 Ok(Some(piece)) if piece.is_empty() => continue,
                 Ok(piece) => Ok(piece),
                 Err(error) => Err(error),
             };
-            let is_last = !matches!(piece, Ok(Some(_))) || watched.is_cancelled();
+            let is_last = !matches!(piece, Ok(Some(_)));
             // If nobody listens, the import has failed by itself, and what it says counts.
             if sender.send(piece).await.is_err() || is_last {
                 break;
             }
         }
+        drop(sender);
     };
     let (imported, ()) = tokio::join!(work, feed);
     let Imported { report, failure } = imported?;
@@ -361,25 +368,45 @@ fn begin(request: &DatabaseRequest, kind: &'static str, description: &str) -> Re
 /// Waits for work, tells its operation how far it is, and stops it when the operation is killed or the database closes.
 async fn watched<T>(
     work: impl Future<Output = Result<T>>,
-    progress: &Progress,
+    stop: &Stop,
     operation: &RunningOperation,
     database: &LoadedDatabase,
 ) -> Result<T> {
     let mut work = std::pin::pin!(work);
-    let (mut last, mut is_stopped) = (None, false);
+    let mut last = None;
     loop {
+        let is_stopped = stop.token.is_cancelled();
         tokio::select! {
-            outcome = &mut work => return outcome,
-            () = operation.cancel().cancelled(), if !is_stopped => is_stopped = true,
-            () = database.closing().cancelled(), if !is_stopped => is_stopped = true,
+            outcome = &mut work => {
+                // How the work notices that it was stopped says nothing to the client.
+                return if is_stopped { outcome.map_err(|_| killed()) } else { outcome };
+            }
+            () = operation.cancel().cancelled(), if !is_stopped => stop.now(),
+            () = database.closing().cancelled(), if !is_stopped => stop.now(),
             () = tokio::time::sleep(TELL_EVERY) => {}
         }
-        if is_stopped {
-            progress.cancel();
-        }
+        let progress = &stop.progress;
         let now = (progress.read_bytes(), progress.documents(), progress.refused());
         if last.replace(now) != Some(now) {
             operation.progress(smuggler::progress(progress));
         }
+    }
+}
+
+fn killed() -> WireError {
+    ErrorKind::Cancelled.error("The operation was canceled.")
+}
+
+/// How work is stopped: the threads look at its progress, tasks wait for the token.
+#[derive(Clone, Default)]
+struct Stop {
+    progress: Progress,
+    token: CancellationToken,
+}
+
+impl Stop {
+    fn now(&self) {
+        self.progress.cancel();
+        self.token.cancel();
     }
 }

@@ -29,10 +29,10 @@ pub(crate) fn field<'t>(
     if bytes.is_empty() || nulls.iter().any(|null| **null == *bytes) {
         return Ok(Field::Null);
     }
-    if types == FieldType::Inferred || types == FieldType::Number {
-        if let Some(number) = number(bytes) {
-            return Ok(number);
-        }
+    if (types == FieldType::Inferred || types == FieldType::Number)
+        && let Some(number) = number(bytes)
+    {
+        return Ok(number);
     }
     if types == FieldType::Number {
         return Err("it is no number");

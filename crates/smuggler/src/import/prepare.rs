@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use jackdaw_database::{Database, IncomingDocument, ids, metadata};
-use jackdaw_document::{Context, Document, Limits, Mode, Path, Property, Value};
+use jackdaw_document::{Context, Document, Limits, Path, Property, Value};
 
 use super::options::ImportOptions;
 use crate::csv::layout::Layout;
 use crate::error::Result;
+use crate::json::properties;
 use crate::report::{Place, Refusal};
 use crate::source::rows::RowBlock;
 use crate::source::{Block, Other, Records, lines};
@@ -117,6 +118,8 @@ pub(crate) struct Preparer {
     used: usize,
     metadata: Property,
     id: Property,
+    /// A document's text without its id.
+    text: Vec<u8>,
 }
 
 impl Preparer {
@@ -137,6 +140,7 @@ impl Preparer {
             used: 0,
             metadata: Property::new(metadata::METADATA),
             id: Property::new(metadata::ID),
+            text: Vec::new(),
         }
     }
 
@@ -186,23 +190,33 @@ impl Preparer {
     }
 
     fn prepare_json(&mut self, text: &[u8]) -> Result<Prepared, String> {
-        let document = self.context.parse_with(text, Mode::Memory).map_err(said)?;
+        // Most inputs name the id in the metadata, where it is not stored. Cut out before parsing, it need not be cut out of the document.
+        if self.ids.property.is_none()
+            && let Some(id) = without_id(text, &mut self.text)
+            && let Ok(document) = self.context.parse_with(&self.text, self.database.document_mode())
+        {
+            check_id(&id)?;
+            return Ok((id, self.incoming(&document)?));
+        }
+        let document = self.context.parse_with(text, self.database.document_mode()).map_err(said)?;
         let object = document.object();
         let metadata = object.as_ref().and_then(|object| self.metadata.get(object));
         let in_metadata =
             metadata.and_then(|metadata| metadata.as_object()).and_then(|object| self.id.get(&object));
         let id = self.ids.id(&document, in_metadata)?;
         check_id(&id)?;
-        let incoming =
-            IncomingDocument::in_collection(&document, &self.collection, &self.context, &self.database);
-        Ok((id, incoming.map_err(said)?))
+        Ok((id, self.incoming(&document)?))
+    }
+
+    fn incoming(&self, document: &Document<'_>) -> Result<IncomingDocument, String> {
+        IncomingDocument::in_collection(document, &self.collection, &self.context, &self.database)
+            .map_err(said)
     }
 
     fn prepare_json_with_id(&self, id: &str, text: &[u8]) -> Result<Prepared, String> {
         check_id(id)?;
-        let document = self.context.parse_with(text, Mode::Memory).map_err(said)?;
-        let incoming = IncomingDocument::new(&document, &self.context, &self.database);
-        Ok((id.to_owned(), incoming.map_err(said)?))
+        let incoming = IncomingDocument::parse(text, &self.context, &self.database).map_err(said)?;
+        Ok((id.to_owned(), incoming))
     }
 
     fn rows(&mut self, rows: &RowBlock, batch: &mut Batch) {
@@ -277,6 +291,40 @@ impl Preparer {
     }
 }
 
+/// Writes a document's text into `out` without `@metadata.@id`, and returns that. None: it is not the last property's, or the text is not as it should be.
+///
+/// Nothing is parsed but the metadata. It belongs to the root, since its end is directly before the end of the text; and its name is no part of a string, since there
+/// its quotes would be escaped.
+fn without_id(text: &[u8], out: &mut Vec<u8>) -> Option<String> {
+    const NAME: &[u8] = b"\"@metadata\":";
+    let inner = text.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
+    let at = memchr::memmem::rfind(inner, NAME)?;
+    if !matches!(text[..at].trim_ascii_end().last()?, b',' | b'{') {
+        return None;
+    }
+    let metadata = inner[at + NAME.len()..].trim_ascii_start();
+    out.clear();
+    out.extend_from_slice(&text[..at + NAME.len()]);
+    let mut id = None;
+    let mut before = b'{';
+    for property in properties::properties(metadata) {
+        let (name, value) = property.ok()?;
+        if name == metadata::ID {
+            id = Some(properties::text(value)?.into_owned());
+            continue;
+        }
+        out.push(std::mem::replace(&mut before, b','));
+        serde_json::to_writer(&mut *out, &name).ok()?;
+        out.push(b':');
+        out.extend_from_slice(value);
+    }
+    if before == b'{' {
+        out.push(b'{');
+    }
+    out.extend_from_slice(b"}}");
+    id
+}
+
 /// Whether a document can be stored under this id, or one that the database makes of it.
 fn check_id(id: &str) -> Result<(), String> {
     if id.is_empty() { Ok(()) } else { ids::key(id).map(|_| ()).map_err(said) }
@@ -289,6 +337,34 @@ fn said(error: impl ToString) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_are_cut_out_of_the_text() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let mut out = Vec::new();
+            let id = without_id(text.as_bytes(), &mut out);
+            let found = id.map(|id| (id, String::from_utf8(out).unwrap()));
+            let expected = expected.map(|(id, text)| (id.to_owned(), text.to_owned()));
+            assert_eq!(found, expected, "{text}");
+        };
+        let users = r#"{"a":1,"@metadata":{"@collection":"Users"}}"#;
+        check(r#"{"a":1,"@metadata":{"@id":"u\/1","@collection":"Users"}}"#, Some(("u/1", users)));
+        check(
+            "{\"a\":1,\"@metadata\":{\"@collection\":\"Users\",\"@id\":\"u/1\"}\n}  ",
+            Some(("u/1", users)),
+        );
+        check(r#"{"@metadata":{"@id":"x"}}"#, Some(("x", r#"{"@metadata":{}}"#)));
+        check(r#"{"@metadata":{"a\"b":[{}],"@id":"x"}}"#, Some(("x", r#"{"@metadata":{"a\"b":[{}]}}"#)));
+        // It has none, it is not text, or it is somebody else's.
+        check(r#"{"@metadata":{"@collection":"Users"}}"#, None);
+        check(r#"{"@metadata":{"@id":7}}"#, None);
+        check(r#"{"a":{"@metadata":{"@id":"x"}}}"#, None);
+        check(r#"{"@metadata":{"@id":"x"},"a":{"@metadata":{"@id":"y"}}}"#, None);
+        check(r#"{"@metadata":{"@id":"x"},"a":1}"#, None);
+        check(r#"{"a":"\"@metadata\":{\"@id\":\"x\"}"}"#, None);
+        check(r#"{"@metadata":[]}"#, None);
+        check("", None);
+    }
 
     #[test]
     fn prefixes_of_ids_are_those_of_the_clients() {

@@ -11,6 +11,9 @@ pub(crate) fn properties(text: &[u8]) -> Properties<'_> {
     Properties { text, at: 0, place: Place::Start }
 }
 
+/// A property's name, and its value as text.
+pub(crate) type Named<'t> = (Cow<'t, str>, &'t [u8]);
+
 /// See [`properties`].
 pub(crate) struct Properties<'t> {
     text: &'t [u8],
@@ -51,7 +54,7 @@ impl<'t> Properties<'t> {
         Ok(&rest[..size])
     }
 
-    fn property(&mut self) -> Result<Option<(Cow<'t, str>, &'t [u8])>, &'static str> {
+    fn property(&mut self) -> Result<Option<Named<'t>>, &'static str> {
         if self.place == Place::Start {
             if self.peek() != Some(b'{') {
                 return Err(NOT_AN_OBJECT);
@@ -82,7 +85,7 @@ impl<'t> Properties<'t> {
 }
 
 impl<'t> Iterator for Properties<'t> {
-    type Item = Result<(Cow<'t, str>, &'t [u8]), &'static str>;
+    type Item = Result<Named<'t>, &'static str>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.place == Place::Done {
