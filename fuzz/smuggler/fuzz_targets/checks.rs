@@ -35,7 +35,7 @@ fn split(input: &[u8], form: Form, size: usize) -> (Vec<(u64, Vec<u8>)>, String)
                 assert_eq!(&input[start..start + text.len()], text);
                 found.push((offset, text.to_vec()));
                 // Every third value announces raw bytes.
-                if found.len() % 3 == 0 {
+                if found.len().is_multiple_of(3) {
                     splitter.expect_raw(found.len() as u64);
                 }
             }

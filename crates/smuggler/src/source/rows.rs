@@ -253,7 +253,10 @@ impl<R: Read> Reader<R> {
 mod tests {
     use super::*;
 
-    fn read(input: &[u8], options: &CsvOptions) -> Result<(Vec<(u64, Vec<String>)>, Vec<Refusal>)> {
+    /// A row's line and fields.
+    type Found = (u64, Vec<String>);
+
+    fn read(input: &[u8], options: &CsvOptions) -> Result<(Vec<Found>, Vec<Refusal>)> {
         let mut source = Rows::new(io::Cursor::new(input.to_vec()), options, 1 << 20)?;
         let width = source.headers().len();
         let (mut found, mut refused) = (Vec::new(), Vec::new());
@@ -270,7 +273,7 @@ mod tests {
         Ok((found, refused))
     }
 
-    fn row(line: u64, fields: &[&str]) -> (u64, Vec<String>) {
+    fn row(line: u64, fields: &[&str]) -> Found {
         (line, fields.iter().map(|field| (*field).to_owned()).collect())
     }
 
