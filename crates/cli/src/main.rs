@@ -8,6 +8,7 @@
 mod bytes;
 mod exit;
 mod output;
+mod serve;
 mod storage;
 
 use std::io::IsTerminal;
@@ -26,6 +27,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start the server
+    Serve(serve::Arguments),
     /// Look at, check, copy and compact the directory of a storage environment
     Storage(storage::Arguments),
 }
@@ -33,15 +36,21 @@ enum Command {
 fn main() -> ExitCode {
     // clap itself answers wrong usage, with exit code 2.
     let arguments = Arguments::parse();
+    let command = match arguments.command {
+        // It has a log of its own, as its settings say.
+        Command::Serve(arguments) => return finish(serve::run(arguments)),
+        Command::Storage(arguments) => arguments,
+    };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
-    let outcome = match arguments.command {
-        Command::Storage(arguments) => storage::run(arguments),
-    };
+    finish(storage::run(command))
+}
+
+fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {

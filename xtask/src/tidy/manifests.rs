@@ -15,8 +15,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/database", &["storage", "document", "functions"]),
     ("crates/indexing", &["storage", "document", "database", "search", "functions"]),
     ("crates/query", &["document", "database", "search", "functions", "indexing", "rql"]),
-    ("crates/server", &["storage", "document", "database", "indexing", "query", "rql"]),
-    ("crates/cli", &["storage", "document", "database", "indexing", "query", "rql", "server"]),
+    ("crates/server", &["storage", "document", "database", "smuggler", "indexing", "query", "rql"]),
+    ("crates/cli", &["storage", "document", "database", "smuggler", "indexing", "query", "rql", "server"]),
 ];
 
 /// Manifests with versions of their own: nothing else in the workspace uses what they use.

@@ -1,0 +1,239 @@
+//! The server's life: bind, accept, serve, stop.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::connection::{Command, Connection, WatchedSocket};
+use crate::error::with_causes;
+use crate::logging::LogControl;
+use crate::service;
+use crate::settings::{Settings, SettingsError};
+use crate::state::ServerState;
+
+/// Connections that the system holds until they are accepted.
+const BACKLOG: i32 = 4096;
+/// How often connections are looked at.
+const TICK: Duration = Duration::from_millis(250);
+/// How often idle databases are looked for.
+const IDLE_CHECK: Duration = Duration::from_secs(5);
+/// After a failed accept (too many open files), before the next.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why the server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The settings cannot be.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The data directory cannot be used.
+    #[error("{0}")]
+    Data(String),
+}
+
+/// A server that accepts requests.
+pub struct Server {
+    state: Arc<ServerState>,
+    url: String,
+    address: SocketAddr,
+    accepting: tokio::task::JoinHandle<()>,
+    housekeeping: tokio::task::JoinHandle<()>,
+}
+
+impl Server {
+    /// Opens the data directory and listens. To be called on a tokio runtime of several threads.
+    pub async fn start(settings: Settings, log: LogControl) -> Result<Server, ServerError> {
+        let begun = Instant::now();
+        settings.check()?;
+        let address = SocketAddr::new(settings.host, settings.port);
+        let listen = |source| ServerError::Listen { address, source };
+        let listener = bind(address).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let bound_url = format!("http://{address}");
+        let url = settings.public_url.clone().unwrap_or_else(|| bound_url.clone());
+        raise_file_limit(settings.connections_max);
+        let opened = tokio::task::spawn_blocking(move || ServerState::open(settings, bound_url, log)).await;
+        let state = match opened {
+            Ok(Ok(state)) => Arc::new(state),
+            Ok(Err(error)) => return Err(ServerError::Data(error.to_string())),
+            Err(error) => return Err(ServerError::Data(with_causes(&error))),
+        };
+        let accepting = tokio::spawn(accept(listener, state.clone()));
+        let housekeeping = tokio::spawn(keep_house(state.clone()));
+        let took_ms = begun.elapsed().as_secs_f64() * 1e3;
+        tracing::info!(%url, databases = state.databases().count(), took_ms, "ready");
+        Ok(Server { state, url, address, accepting, housekeeping })
+    }
+
+    /// The URL for clients.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The address really bound.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more connections, lets the requests that are going on end, and closes all databases.
+    pub async fn stop(self) {
+        let begun = Instant::now();
+        self.accepting.abort();
+        let connections = self.state.connections();
+        self.state.stopping().cancel();
+        connections.finish_all();
+        let patience = self.state.settings().shutdown_timeout;
+        if tokio::time::timeout(patience, connections.wait_until_none()).await.is_err() {
+            tracing::warn!(open = connections.count(), "ending connections that did not end by themselves");
+            self.state.operations().kill_all();
+            connections.abort_all();
+            let _ = tokio::time::timeout(Duration::from_secs(1), connections.wait_until_none()).await;
+        }
+        self.housekeeping.abort();
+        self.state.databases().close_all().await;
+        let state = self.state.clone();
+        match tokio::task::spawn_blocking(move || state.system().close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "closing the system store failed"),
+            Err(error) => tracing::error!(%error, "closing the system store panicked"),
+        }
+        tracing::info!(took_ms = begun.elapsed().as_secs_f64() * 1e3, "stopped");
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    // A restart must not wait for connections of the last run to be forgotten.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Each connection is an open file; databases have some too. Where the system does not allow as many, it does what it allows.
+fn raise_file_limit(connections_max: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = connections_max as u64 + 4096;
+    if limit.current.is_some_and(|current| current < wanted) {
+        let current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+        if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum }) {
+            tracing::warn!(%error, wanted, "the limit of open files cannot be raised");
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<ServerState>) {
+    let connections_max = state.settings().connections_max;
+    loop {
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Of one connection that ended before it began, or of all: then a pause lets some end.
+                if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset)
+                {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+                continue;
+            }
+        };
+        let metrics = state.metrics();
+        if state.connections().count() >= connections_max {
+            metrics.connections_refused.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        metrics.connections_accepted.fetch_add(1, Ordering::Relaxed);
+        // Answers are written whole, so waiting for more to send only costs time.
+        let _ = socket.set_nodelay(true);
+        let connection = state.connections().add(peer);
+        tokio::spawn(serve_connection(socket, connection, state.clone()));
+    }
+}
+
+/// Takes the connection off the list however its task ends.
+struct Listed {
+    connection: Arc<Connection>,
+    state: Arc<ServerState>,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.state.connections().remove(&self.connection, self.state.metrics());
+    }
+}
+
+async fn serve_connection(socket: TcpStream, connection: Arc<Connection>, state: Arc<ServerState>) {
+    let listed = Listed { connection: connection.clone(), state: state.clone() };
+    let head_size_max = usize::try_from(state.settings().request_head_size_max).unwrap_or(64 << 10);
+    let socket = TokioIo::new(WatchedSocket::new(socket, connection.clone()));
+    let service = {
+        let connection = connection.clone();
+        service_fn(move |request| service::serve(state.clone(), connection.clone(), request))
+    };
+    let serving = http1::Builder::new()
+        .max_buf_size(head_size_max)
+        // The connection list has a timer for all.
+        .header_read_timeout(None)
+        .pipeline_flush(true)
+        .serve_connection(socket, service)
+        .with_upgrades();
+    let mut serving = pin!(serving);
+    let mut is_finishing = false;
+    let outcome = std::future::poll_fn(|context| {
+        match connection.poll_command(context) {
+            Command::Abort => return Poll::Ready(Ok(())),
+            Command::Finish if !is_finishing => {
+                is_finishing = true;
+                serving.as_mut().graceful_shutdown();
+            }
+            _ => {}
+        }
+        serving.as_mut().poll(context)
+    })
+    .await;
+    if let Err(error) = outcome {
+        // The peer's doing: what it sent is no HTTP, or it went away.
+        tracing::debug!(peer = %connection.peer(), error = %with_causes(&error), "a connection ended early");
+    }
+    drop(listed);
+}
+
+use std::future::Future as _;
+
+/// What happens by the clock.
+async fn keep_house(state: Arc<ServerState>) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut idle_checked = Instant::now();
+    let idle_after = state.settings().database_idle_after;
+    let check_after = IDLE_CHECK.min(idle_after / 2);
+    loop {
+        ticks.tick().await;
+        state.connections().tick(state.metrics());
+        if idle_checked.elapsed() >= check_after {
+            idle_checked = Instant::now();
+            state.databases().close_idle(idle_after).await;
+        }
+    }
+}

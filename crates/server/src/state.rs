@@ -1,0 +1,167 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use http::{HeaderMap, header};
+use tokio_util::sync::CancellationToken;
+
+use crate::body::BodyLimits;
+use crate::connection::{Connections, Patience};
+use crate::databases::{Databases, SystemStore};
+use crate::error::Result;
+use crate::logging::LogControl;
+use crate::metrics::Metrics;
+use crate::operations::Operations;
+use crate::router::Router;
+use crate::routes::Route;
+use crate::settings::Settings;
+use crate::wire::client_configuration::ClientConfiguration;
+
+const SERVER_ID: &str = "server-id";
+const TOPOLOGY_ID: &str = "topology-id";
+const CLIENT_CONFIGURATION: &str = "client-configuration";
+
+/// The server: its settings, databases and counters.
+pub(crate) struct ServerState {
+    settings: Settings,
+    /// The address really bound, as a URL.
+    bound_url: String,
+    started: Instant,
+    router: Router<Route>,
+    metrics: Arc<Metrics>,
+    connections: Connections,
+    system: Arc<SystemStore>,
+    databases: Arc<Databases>,
+    operations: Arc<Operations>,
+    client_configuration: ArcSwapOption<ClientConfiguration>,
+    server_id: String,
+    topology_id: String,
+    log: LogControl,
+    stopping: CancellationToken,
+}
+
+impl ServerState {
+    /// Opens the system store and reads what the server remembers. Blocks on the disk.
+    pub(crate) fn open(settings: Settings, bound_url: String, log: LogControl) -> Result<ServerState> {
+        let system = Arc::new(SystemStore::open(&settings.data_dir.join("System"))?);
+        let metrics = Arc::new(Metrics::default());
+        let databases =
+            Databases::open(settings.data_dir.join("Databases"), system.clone(), metrics.clone())?;
+        let id = |name: &str| -> Result<String> {
+            if let Some(id) = system.get(name)? {
+                return Ok(id);
+            }
+            let id = uuid::Uuid::new_v4().to_string();
+            system.put(name, &id)?;
+            Ok(id)
+        };
+        let patience = Patience {
+            head: settings.request_head_timeout,
+            idle: settings.idle_timeout,
+            write: settings.write_timeout,
+        };
+        Ok(ServerState {
+            server_id: id(SERVER_ID)?,
+            topology_id: id(TOPOLOGY_ID)?,
+            client_configuration: ArcSwapOption::from(system.get(CLIENT_CONFIGURATION)?.map(Arc::new)),
+            started: Instant::now(),
+            router: crate::endpoints::router(),
+            connections: Connections::new(patience),
+            databases: Arc::new(databases),
+            operations: Arc::default(),
+            stopping: CancellationToken::new(),
+            metrics,
+            system,
+            bound_url,
+            settings,
+            log,
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn router(&self) -> &Router<Route> {
+        &self.router
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
+    }
+
+    pub(crate) fn system(&self) -> &Arc<SystemStore> {
+        &self.system
+    }
+
+    pub(crate) fn databases(&self) -> &Arc<Databases> {
+        &self.databases
+    }
+
+    /// Work of the server as a whole.
+    pub(crate) fn operations(&self) -> &Arc<Operations> {
+        &self.operations
+    }
+
+    pub(crate) fn server_id(&self) -> &str {
+        &self.server_id
+    }
+
+    pub(crate) fn topology_id(&self) -> &str {
+        &self.topology_id
+    }
+
+    pub(crate) fn log(&self) -> &LogControl {
+        &self.log
+    }
+
+    /// Becomes cancelled when the server stops; sockets and long streams end then.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    pub(crate) fn up_time(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(crate) fn body_limits(&self) -> BodyLimits {
+        BodyLimits {
+            size_max: self.settings.request_body_size_max,
+            silence_max: self.settings.request_body_timeout,
+        }
+    }
+
+    /// The URL of this server as the client should use it: the public one, else the host that the client used, which reached us.
+    pub(crate) fn url_for(&self, headers: &HeaderMap) -> String {
+        if let Some(url) = &self.settings.public_url {
+            return url.clone();
+        }
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let is_host = |host: &&str| {
+            !host.is_empty()
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
+        };
+        match host.filter(is_host) {
+            Some(host) => format!("http://{host}"),
+            None => self.bound_url.clone(),
+        }
+    }
+
+    /// What clients of all databases are told to do, unless their database says otherwise.
+    pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfiguration>> {
+        self.client_configuration.load_full()
+    }
+
+    /// Stores a new configuration for clients. Blocks on the disk.
+    pub(crate) fn set_client_configuration(&self, configuration: ClientConfiguration) -> Result<()> {
+        self.system.put(CLIENT_CONFIGURATION, &configuration)?;
+        self.client_configuration.store(Some(Arc::new(configuration)));
+        Ok(())
+    }
+}
