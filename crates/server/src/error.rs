@@ -56,6 +56,8 @@ kinds! {
     SlowBody => REQUEST_TIMEOUT, "System.TimeoutException";
     /// The connection ended before the body did.
     BrokenBody => BAD_REQUEST, "System.IO.IOException";
+    /// A page of another site asks, with a browser that would let it.
+    ForeignOrigin => FORBIDDEN, "Raven.Client.Exceptions.Security.AuthorizationException";
     // ---- databases ----
     /// There is no database of this name.
     DatabaseDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";

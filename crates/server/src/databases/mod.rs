@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jackdaw_database::clock;
+use jackdaw_database::notifications::Event;
 use parking_lot::RwLock;
 
 pub(crate) use loaded::LoadedDatabase;
@@ -248,7 +249,11 @@ impl Databases {
         change(&mut record, index)?;
         record.etag = index;
         let is_disabled = record.disabled;
+        let is_topology_new = record.topology_etag != entry.record().topology_etag;
         let record = self.store(&entry, record).await?;
+        if is_topology_new && let Some(loaded) = entry.if_loaded() {
+            loaded.notifications().publish(Event::Topology);
+        }
         if is_disabled {
             self.close_files(&entry).await;
         }
