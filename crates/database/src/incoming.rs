@@ -1,6 +1,6 @@
 //! Documents on their way in: cleaned of what the database says itself, in the form in which they are stored.
 
-use jackdaw_document::{Context, Document, Mode, Object, Value};
+use jackdaw_document::{Context, Document, Object, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ pub struct IncomingDocument {
 
 impl IncomingDocument {
     /// Takes a document as a client sends it. Properties of `@metadata` that are the database's own are dropped; the collection is named in
-    /// the casing in which it was first seen; `@metadata` comes last.
+    /// the casing in which it was first seen.
     ///
     /// Errors: [`Error::InvalidArgument`] when the root, or `@metadata`, is no object, or `@collection` no text; those of building.
     pub fn new(document: &Document<'_>, context: &Context, database: &Database) -> Result<IncomingDocument> {
@@ -85,9 +85,13 @@ impl IncomingDocument {
         Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection })
     }
 
-    /// Parses JSON text and takes it; see [`IncomingDocument::new`].
+    /// Parses JSON text and takes it; see [`IncomingDocument::new`]. Text that has nothing to be cleaned of is built once and not twice.
     pub fn parse(text: &[u8], context: &Context, database: &Database) -> Result<IncomingDocument> {
-        IncomingDocument::new(&context.parse_with(text, Mode::Memory)?, context, database)
+        let document = context.parse_with(text, database.document_mode())?;
+        if let Some(collection) = clean_collection(&document, database)? {
+            return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
+        }
+        IncomingDocument::new(&document, context, database)
     }
 
     /// One that the database built itself.
@@ -109,6 +113,18 @@ impl IncomingDocument {
     pub fn document(&self) -> Result<Document<'_>> {
         Ok(Document::open(&self.bytes)?)
     }
+}
+
+/// The collection of a document that can be stored as it is.
+fn clean_collection(document: &Document<'_>, database: &Database) -> Result<Option<String>> {
+    let Some(object) = document.object() else { return Ok(None) };
+    let Some(metadata) = metadata_of(&object)? else { return Ok(None) };
+    let Some(name) = metadata.get(COLLECTION).and_then(|name| name.as_str()).filter(|name| !name.is_empty())
+    else {
+        return Ok(None);
+    };
+    let is_clean = metadata.iter().all(|(name, _)| !is_output_only(&name.to_str()));
+    Ok((is_clean && database.collection_name(&name) == name).then(|| name.into_owned()))
 }
 
 /// A document's metadata. Error: it is no object.

@@ -32,9 +32,11 @@
 mod body;
 mod compression;
 mod connection;
+mod contexts;
 mod databases;
 mod endpoints;
 mod error;
+mod json_text;
 mod listener;
 mod logging;
 mod metrics;

@@ -184,7 +184,6 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
         .max_buf_size(head_size_max)
         // The connection list has a timer for all.
         .header_read_timeout(None)
-        .pipeline_flush(true)
         .serve_connection(socket, service)
         .with_upgrades();
     let mut serving = pin!(serving);

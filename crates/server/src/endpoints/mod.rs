@@ -2,15 +2,24 @@
 
 mod admin_databases;
 mod build;
+mod bulk_docs;
 mod changes;
+mod compare_exchange;
 mod configuration;
+mod documents;
 mod health;
+mod hilo;
+mod includes;
 mod list_databases;
+mod listing;
 mod logs;
 mod metrics;
 mod multi_get;
+mod not_supported;
 mod operations;
 mod record;
+mod statistics;
+mod streams;
 mod topology;
 
 use crate::router::Router;
@@ -21,15 +30,22 @@ pub(crate) fn router() -> Router<Route> {
     let mut routes = Routes::new();
     admin_databases::routes(&mut routes);
     build::routes(&mut routes);
+    bulk_docs::routes(&mut routes);
     changes::routes(&mut routes);
+    compare_exchange::routes(&mut routes);
     configuration::routes(&mut routes);
+    documents::routes(&mut routes);
     health::routes(&mut routes);
+    hilo::routes(&mut routes);
     list_databases::routes(&mut routes);
     logs::routes(&mut routes);
     metrics::routes(&mut routes);
     multi_get::routes(&mut routes);
+    not_supported::routes(&mut routes);
     operations::routes(&mut routes);
     record::routes(&mut routes);
+    statistics::routes(&mut routes);
+    streams::routes(&mut routes);
     topology::routes(&mut routes);
     routes.into_router()
 }

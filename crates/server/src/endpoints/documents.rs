@@ -1,0 +1,387 @@
+//! `/docs`: single documents, several, by prefix, all; storing and deleting one.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use http::{Method, StatusCode};
+use jackdaw_database::{
+    ChangeVector, Database, Expected, Fields, IncomingDocument, PutOptions, Snapshot, StoredDocument,
+    print_document,
+};
+use jackdaw_storage::Order;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::contexts::{with_context, with_context_for};
+use crate::endpoints::includes::{Include, Includes};
+use crate::endpoints::listing::{Listing, Wildcards};
+use crate::endpoints::not_supported;
+use crate::error::{ErrorKind, Result};
+use crate::json_text as json;
+use crate::query_string::Query;
+use crate::request::DatabaseRequest;
+use crate::response::Response;
+use crate::routes::Routes;
+use crate::wire::size::humane;
+
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.database(Method::GET, "/docs", get);
+    routes.database(Method::POST, "/docs", get_posted);
+    routes.database(Method::HEAD, "/docs", head);
+    routes.database(Method::PUT, "/docs", put);
+    routes.database(Method::DELETE, "/docs", delete);
+    routes.database(Method::GET, "/docs/size", size);
+}
+
+async fn get(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    refuse_unknown_includes(query)?;
+    if query.has("startsWith") {
+        return by_prefix(request).await;
+    }
+    let ids = query.all("id").collect::<Result<Vec<_>>>()?;
+    match ids.is_empty() {
+        true => all(request).await,
+        false => load(&request, &ids),
+    }
+}
+
+/// The ids stand in the body because there are many.
+async fn get_posted(mut request: DatabaseRequest) -> Result<Response> {
+    refuse_unknown_includes(request.query())?;
+    let body = request.bytes().await?;
+    let ids = with_context_for(body.len(), |context| {
+        let body = context.parse(&body)?;
+        let ids = ["Ids", "ids", "IDS"].iter().find_map(|name| body.get(name)).and_then(|ids| ids.as_array());
+        let ids = ids
+            .ok_or_else(|| ErrorKind::InvalidData.error("the body must be an object with an array 'Ids'"))?;
+        ids.iter()
+            .map(|id| match id.as_str() {
+                Some(id) => Ok(Cow::Owned(id.into_owned())),
+                None => {
+                    Err(ErrorKind::InvalidData
+                        .error(format!("'Ids' must hold strings, not {}", id.type_name())))
+                }
+            })
+            .collect::<Result<Vec<Cow<'static, str>>>>()
+    })?;
+    load(&request, &ids)
+}
+
+/// What later versions will include is refused: leaving it out would look like there is none.
+fn refuse_unknown_includes(query: Query<'_>) -> Result<()> {
+    for (name, feature) in [
+        ("counter", "Counters"),
+        ("timeseries", "Time series"),
+        ("timeseriestime", "Time series"),
+        ("timeseriescount", "Time series"),
+        ("revisions", "Revisions"),
+        ("revisionsBefore", "Revisions"),
+    ] {
+        if query.has(name) {
+            return Err(not_supported::feature(feature));
+        }
+    }
+    Ok(())
+}
+
+/// Documents by their ids.
+fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
+    let query = request.query();
+    let fields = fields(query)?;
+    let include_paths =
+        query.all("include").map(|path| Include::parse(&path?)).collect::<Result<Vec<_>>>()?;
+    let exchange_paths =
+        query.all("cmpxchg").map(|path| Include::parse(&path?)).collect::<Result<Vec<_>>>()?;
+    let is_cluster_wide = query.get("txMode")?.is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
+    let snapshot = request.database.read()?;
+    let mut documents = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut document = snapshot.document(id)?;
+        if let Some(document) = document.as_mut().filter(|_| is_cluster_wide) {
+            mark_with_guard(&snapshot, &request.database, document)?;
+        }
+        documents.push(document);
+    }
+    if let ([None], true, true) = (&*documents, include_paths.is_empty(), exchange_paths.is_empty()) {
+        return Ok(Response::not_found());
+    }
+    let mut includes = Includes::default();
+    for document in documents.iter().flatten() {
+        includes.collect(document, &include_paths, &exchange_paths);
+    }
+    if let [None] = &*documents {
+        return Ok(Response::not_found());
+    }
+    let included = includes.documents(&snapshot, ids)?;
+    let etag = match (&*documents, include_paths.is_empty() && exchange_paths.is_empty()) {
+        ([Some(document)], true) => document.change_vector.to_string(),
+        _ => {
+            let all = documents.iter().map(Option::as_ref).chain(included.iter().map(Some));
+            let exchange = includes.compare_exchange_indexes(&snapshot)?;
+            hash_of(fields, all, &exchange)
+        }
+    };
+    if request.if_none_match() == Some(&etag) {
+        return Ok(Response::not_modified());
+    }
+    let mut out = Vec::with_capacity(256);
+    out.extend_from_slice(b"{\"Results\":[");
+    for (i, document) in documents.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        match document {
+            Some(document) => print_document(document, fields, &mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.extend_from_slice(b"],\"Includes\":{");
+    for (i, document) in included.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        jackdaw_database::append_json_string(document.id, &mut out);
+        out.push(b':');
+        print_document(document, Fields::All, &mut out);
+    }
+    out.push(b'}');
+    if !exchange_paths.is_empty() {
+        includes.print_compare_exchange(&snapshot, &mut out)?;
+    }
+    out.push(b'}');
+    Ok(Response::json(out).etag(&etag))
+}
+
+/// In a cluster-wide session a document's vector names the transaction of its guard.
+fn mark_with_guard(
+    snapshot: &Snapshot,
+    database: &Database,
+    document: &mut StoredDocument<'_>,
+) -> Result<()> {
+    let Some(guard) = snapshot.compare_exchange(&format!("rvn-atomic/{}", document.id))? else {
+        return Ok(());
+    };
+    let text = document.change_vector.to_string();
+    let plain = text.split(",TRXN:").next().unwrap_or_default();
+    let id = database.cluster_transaction_id().as_str();
+    document.change_vector = ChangeVector::Text(Cow::Owned(format!("{plain},TRXN:{}-{id}", guard.index)));
+    Ok(())
+}
+
+/// An opaque etag for what several documents make together.
+fn hash_of<'d>(
+    fields: Fields,
+    documents: impl Iterator<Item = Option<&'d StoredDocument<'d>>>,
+    exchange: &[i64],
+) -> String {
+    let mut hash = Xxh3::new();
+    hash.update(&[u8::from(fields == Fields::Metadata)]);
+    let mut vector = Vec::new();
+    for document in documents {
+        vector.clear();
+        if let Some(document) = document {
+            document.change_vector.append_to(&mut vector);
+        }
+        vector.push(b'\n');
+        hash.update(&vector);
+    }
+    exchange.iter().for_each(|index| hash.update(&index.to_le_bytes()));
+    format!("Hash-{:032x}", hash.digest128())
+}
+
+fn fields(query: Query<'_>) -> Result<Fields> {
+    Ok(match query.flag("metadataOnly")?.unwrap_or(false) {
+        true => Fields::Metadata,
+        false => Fields::All,
+    })
+}
+
+/// Documents whose ids begin alike, in the order of their ids.
+async fn by_prefix(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let prefix = query.get("startsWith")?.unwrap_or_default().into_owned();
+    let wildcards = Wildcards::of(query)?;
+    let after = query.get_filled("startAfter")?.map(Cow::into_owned);
+    let mut paging = Paging::of(query)?;
+    let fields = fields(query)?;
+    let known = request.if_none_match().map(str::to_owned);
+    let database = request.database.clone();
+    Listing::new("Results", known)
+        .run(move |listing| {
+            let snapshot = database.read()?;
+            snapshot.documents_by_prefix(&prefix, after.as_deref(), |document| {
+                if !wildcards.matches(document.id.get(prefix.len()..).unwrap_or_default()) {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                Ok(match paging.next() {
+                    Page::Before => ControlFlow::Continue(()),
+                    Page::Inside => {
+                        let listed = listing.add(document.etag, |out| print_document(&document, fields, out));
+                        match paging.is_full() {
+                            true => ControlFlow::Break(()),
+                            false => listed,
+                        }
+                    }
+                    Page::Behind => ControlFlow::Break(()),
+                })
+            })?;
+            let vector = |etag| vector_of(&snapshot, etag);
+            listing.finish_with(vector)
+        })
+        .await
+}
+
+/// All documents, the newest first.
+async fn all(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let mut paging = Paging::of(query)?;
+    let fields = fields(query)?;
+    let known = request.if_none_match().map(str::to_owned);
+    let database = request.database.clone();
+    Listing::new("Results", known)
+        .run(move |listing| {
+            let snapshot = database.read()?;
+            snapshot.documents_by_etag(i64::MAX, Order::Descending, |document| {
+                Ok(match paging.next() {
+                    Page::Before => ControlFlow::Continue(()),
+                    Page::Inside => {
+                        let listed = listing.add(document.etag, |out| print_document(&document, fields, out));
+                        match paging.is_full() {
+                            true => ControlFlow::Break(()),
+                            false => listed,
+                        }
+                    }
+                    Page::Behind => ControlFlow::Break(()),
+                })
+            })?;
+            let vector = |etag| vector_of(&snapshot, etag);
+            listing.finish_with(vector)
+        })
+        .await
+}
+
+/// The change vector of the document that was written last of those listed.
+fn vector_of(snapshot: &Snapshot, etag: i64) -> Result<String> {
+    let mut vector = String::new();
+    snapshot.documents_by_etag(etag, Order::Ascending, |document| {
+        vector = document.change_vector.to_string();
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(vector)
+}
+
+/// Which of the documents found are asked for.
+pub(crate) struct Paging {
+    skip: u64,
+    take: u64,
+}
+
+/// Where a document is.
+pub(crate) enum Page {
+    Before,
+    Inside,
+    Behind,
+}
+
+impl Paging {
+    pub(crate) fn of(query: Query<'_>) -> Result<Paging> {
+        let whole = |name: &'static str| -> Result<Option<u64>> {
+            match query.number::<i64>(name)? {
+                Some(number) if number < 0 => {
+                    Err(ErrorKind::Argument.error(format!("'{name}' must not be negative, it was {number}")))
+                }
+                number => Ok(number.map(i64::unsigned_abs)),
+            }
+        };
+        Ok(Paging { skip: whole("start")?.unwrap_or(0), take: whole("pageSize")?.unwrap_or(u64::MAX) })
+    }
+
+    /// With a limit of its own, unless the request named one.
+    pub(crate) fn at_most(mut self, limit: u64, is_named: bool) -> Paging {
+        if !is_named {
+            self.take = self.take.min(limit);
+        }
+        self
+    }
+
+    /// Where the next document is.
+    pub(crate) fn next(&mut self) -> Page {
+        if self.take == 0 {
+            return Page::Behind;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Page::Before;
+        }
+        self.take -= 1;
+        Page::Inside
+    }
+
+    /// Whether there can be no more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.take == 0
+    }
+}
+
+async fn head(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let id = query.require("id")?;
+    let snapshot = request.database.read()?;
+    let Some(document) = snapshot.document(&id)? else { return Ok(Response::not_found()) };
+    let etag = document.change_vector.to_string();
+    if request.if_none_match() == Some(&etag) {
+        return Ok(Response::not_modified());
+    }
+    Ok(Response::empty(StatusCode::OK).etag(&etag))
+}
+
+async fn put(mut request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let id = query.get("id")?;
+    let id =
+        id.ok_or_else(|| ErrorKind::Argument.error("Query string id is mandatory, but wasn't specified."))?;
+    let id = id.into_owned();
+    let expected = Expected::from_text(request.if_match());
+    let body = request.bytes().await?;
+    let database = &request.database;
+    let document = with_context_for(body.len(), |context| IncomingDocument::parse(&body, context, database))?;
+    drop(body);
+    let options = PutOptions { expected, ..PutOptions::default() };
+    let stored = database.submit(move |transaction| transaction.put(&id, &document, options)).await?;
+    let mut out = Vec::with_capacity(128);
+    out.push(b'{');
+    json::string(&mut out, "Id", &stored.id);
+    json::string(&mut out, "ChangeVector", &stored.change_vector);
+    out.push(b'}');
+    Ok(Response::json(out).status(StatusCode::CREATED))
+}
+
+async fn delete(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let id = query.require("id")?.into_owned();
+    let expected = Expected::from_text(request.if_match());
+    request.database.submit(move |transaction| transaction.delete(&id, &expected)).await?;
+    Ok(Response::no_content())
+}
+
+async fn size(request: DatabaseRequest) -> Result<Response> {
+    let query = request.query();
+    let id = query.require("id")?;
+    let snapshot = request.database.read()?;
+    let Some(document) = snapshot.document(&id)? else { return Ok(Response::not_found()) };
+    let size = document.document.as_bytes().len() as u64;
+    let humane = humane(size);
+    Response::of(&serde_json::json!({
+        "ActualSize": size,
+        "HumaneActualSize": humane,
+        "AllocatedSize": size,
+        "HumaneAllocatedSize": humane,
+        "IsCompressed": false,
+        "DocId": document.id,
+    }))
+}
+
+/// Parses a document of a request that is in memory already.
+pub(crate) fn parse_document(text: &[u8], database: &Database) -> Result<IncomingDocument> {
+    Ok(with_context(|context| IncomingDocument::parse(text, context, database))?)
+}
