@@ -17,6 +17,8 @@ const PARAMETERS_MAX: usize = 2;
 pub(crate) struct Router<T> {
     nodes: Vec<Node>,
     targets: Vec<T>,
+    /// Method and path of each target.
+    routes: Vec<(Method, Box<str>)>,
 }
 
 /// What can follow one prefix of segments.
@@ -60,7 +62,7 @@ pub(crate) enum NoMatch {
 
 impl<T> Router<T> {
     pub(crate) fn new() -> Router<T> {
-        Router { nodes: vec![Node::default()], targets: Vec::new() }
+        Router { nodes: vec![Node::default()], targets: Vec::new(), routes: Vec::new() }
     }
 
     /// Adds a route: `/databases/{db}/docs`; `/{*}` at the end takes any number of further segments.
@@ -84,7 +86,13 @@ impl<T> Router<T> {
         let node = &mut self.nodes[node];
         let targets = if is_below { &mut node.below } else { &mut node.targets };
         assert!(targets.iter().all(|(other, _)| *other != method), "{method} {route} is there twice");
-        targets.push((method, target_index));
+        targets.push((method.clone(), target_index));
+        self.routes.push((method, route.into()));
+    }
+
+    /// Method and path of every route, in the order in which they were added.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = (&Method, &str)> {
+        self.routes.iter().map(|(method, path)| (method, &**path))
     }
 
     fn parameter_of(&mut self, node: usize) -> usize {
