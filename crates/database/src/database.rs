@@ -19,6 +19,9 @@ use crate::schema::{self, CollectionRecord};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
+/// Memory for what is written and not yet flushed, in bytes, unless told otherwise: a server has many databases.
+const SCRATCH_SIZE_MAX: u64 = 128 << 20;
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
@@ -35,7 +38,7 @@ pub struct DatabaseOptions {
 impl Default for DatabaseOptions {
     fn default() -> DatabaseOptions {
         DatabaseOptions {
-            storage: jackdaw_storage::Options::default(),
+            storage: jackdaw_storage::Options::default().scratch_size_max(SCRATCH_SIZE_MAX),
             node_tag: "A".to_owned(),
             cluster_index: ClusterIndex::default(),
             document_mode: Mode::Memory,

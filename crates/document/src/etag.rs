@@ -3,7 +3,7 @@
 //! Every document has one, and many are read and written per request, so both ways go eight characters at a time, without tables and without allocation. The new form is a
 //! decimal integer; the old one looks like a GUID: `01000000-0000-0005-0000-00000000012C`.
 
-use crate::text::number::{INTEGER_TEXT_MAX, integer_text};
+use crate::text::number;
 
 /// An etag of 128 bits that is written like a GUID, in upper case: the higher is the later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -106,11 +106,17 @@ pub fn parse_decimal(text: &[u8]) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
+/// The longest text of a decimal etag, in bytes.
+pub const DECIMAL_ETAG_TEXT_MAX: usize = 20;
+
 /// Writes a decimal etag into `buffer` and returns the part used.
 #[inline]
 #[must_use]
-pub fn format_decimal(etag: i64, buffer: &mut [u8; INTEGER_TEXT_MAX]) -> &[u8] {
-    integer_text(etag, buffer)
+pub fn format_decimal(etag: i64, buffer: &mut [u8; DECIMAL_ETAG_TEXT_MAX]) -> &[u8] {
+    let mut room = [0; number::INTEGER_TEXT_MAX];
+    let size = number::put_integer(etag, &mut room);
+    buffer.copy_from_slice(&room[..DECIMAL_ETAG_TEXT_MAX]);
+    &buffer[..size]
 }
 
 #[cfg(test)]
@@ -163,11 +169,11 @@ mod tests {
 
     #[test]
     fn decimal() {
-        let mut buffer = [0; INTEGER_TEXT_MAX];
-        for etag in [0, 1, 9, 10, 99, 100, 12_345, i64::MAX] {
+        let mut buffer = [0; DECIMAL_ETAG_TEXT_MAX];
+        for etag in [0, 1, 9, 10, 99, 100, 12_345, i64::MAX, i64::MIN] {
             let text = format_decimal(etag, &mut buffer).to_vec();
             assert_eq!(text, etag.to_string().as_bytes());
-            assert_eq!(parse_decimal(&text), Some(etag));
+            assert_eq!(parse_decimal(&text), (etag >= 0).then_some(etag));
         }
         for wrong in ["", "-1", "01", "9223372036854775808", "99999999999999999999", "1 ", "a"] {
             assert_eq!(parse_decimal(wrong.as_bytes()), None, "{wrong}");

@@ -208,9 +208,8 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
 
 use std::future::Future as _;
 
-/// What happens by the clock. Closing a database takes its time, for which connections and the heartbeat do not wait.
+/// What happens by the clock. Work on databases takes its time, for which connections and the heartbeat do not wait.
 async fn keep_house(state: Arc<ServerState>) {
-    let idle_after = state.settings().database_idle_after;
     let watch_connections = async {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -220,11 +219,19 @@ async fn keep_house(state: Arc<ServerState>) {
             state.heartbeat().beat();
         }
     };
-    let watch_databases = async {
+    let close_idle = async {
+        let idle_after = state.settings().database_idle_after;
         loop {
             tokio::time::sleep(IDLE_CHECK.min(idle_after / 2).max(TICK)).await;
             state.databases().close_idle(idle_after).await;
         }
     };
-    tokio::join!(watch_connections, watch_databases);
+    let clean_tombstones = async {
+        let clean_after = state.settings().tombstone_cleanup_interval;
+        while !clean_after.is_zero() {
+            tokio::time::sleep(clean_after).await;
+            state.databases().clean_tombstones().await;
+        }
+    };
+    tokio::join!(watch_connections, close_idle, clean_tombstones);
 }

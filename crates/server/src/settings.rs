@@ -117,6 +117,12 @@ pub const SETTINGS: &[Setting] = &[
         help: "After how long without use a database is closed; it opens again on its next use",
     },
     Setting {
+        name: "tombstone-cleanup-interval",
+        value: "TIME",
+        default: "5m",
+        help: "How often what is left of deleted documents is removed; 0 turns it off",
+    },
+    Setting {
         name: "log-level",
         value: "LEVEL",
         default: "info",
@@ -195,6 +201,8 @@ pub struct Settings {
     pub shutdown_timeout: Duration,
     /// After how long without use a database is closed.
     pub database_idle_after: Duration,
+    /// How often tombstones that nobody needs are removed; zero turns it off.
+    pub tombstone_cleanup_interval: Duration,
     /// A level, or a filter of the `tracing` crates.
     pub log_level: String,
     /// What lines of the log look like.
@@ -259,6 +267,7 @@ impl Default for Settings {
             write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(10),
             database_idle_after: Duration::from_secs(15 * 60),
+            tombstone_cleanup_interval: Duration::from_secs(5 * 60),
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             log_requests: false,
@@ -352,6 +361,7 @@ impl Settings {
             "write-timeout" => self.write_timeout = time()?,
             "shutdown-timeout" => self.shutdown_timeout = time()?,
             "database-idle-after" => self.database_idle_after = time()?,
+            "tombstone-cleanup-interval" => self.tombstone_cleanup_interval = time()?,
             "log-level" => self.log_level = value.to_owned(),
             "log-format" => {
                 self.log_format = match value {

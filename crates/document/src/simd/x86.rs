@@ -19,6 +19,9 @@ pub(crate) fn has_avx512() -> bool {
     has_avx2()
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt")
 }
 
 /// 16 bytes; every x86-64 has it.

@@ -17,6 +17,9 @@ use crate::wire::database_record::{DatabaseRecord, NODE_TAG};
 /// How long what uses a database may take to let go of it when it closes.
 const LET_GO_MAX: Duration = Duration::from_secs(10);
 
+/// Tombstones removed in one transaction at most.
+const TOMBSTONES_AT_ONCE: usize = 1024;
+
 /// A database, open, with what the server keeps beside it. It stays open as long as anyone holds it.
 pub(crate) struct LoadedDatabase {
     database: Database,
@@ -70,6 +73,21 @@ impl LoadedDatabase {
     /// The value of `Database-Cluster-Tx-Id`.
     pub(crate) fn cluster_transaction_id_header(&self) -> &HeaderValue {
         &self.cluster_transaction_id
+    }
+
+    /// Removes the tombstones there are now, some in each transaction so that others can write in between.
+    pub(super) async fn clean_tombstones(&self) -> Result<()> {
+        let last = self.database.read()?.last_etag()?;
+        while self.database.read()?.tombstone_count()? > 0 && !self.closing.is_cancelled() {
+            let removed = self
+                .database
+                .submit(move |transaction| transaction.clean_tombstones(last, TOMBSTONES_AT_ONCE))
+                .await?;
+            if removed == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// How long it has been open.

@@ -309,6 +309,17 @@ impl Databases {
         }
     }
 
+    /// Removes what is left of deleted documents from the databases that are open: nothing that is here needs it any more.
+    pub(crate) async fn clean_tombstones(&self) {
+        for entry in self.all() {
+            // One that nobody uses stays closed; it is cleaned when it is open.
+            let Some(database) = entry.if_loaded() else { continue };
+            if let Err(error) = database.clean_tombstones().await {
+                tracing::warn!(database = %entry.record().database_name, %error, "tombstones stay");
+            }
+        }
+    }
+
     /// Closes what nobody has used for `idle_after`. To be called now and then.
     pub(crate) async fn close_idle(&self, idle_after: Duration) {
         let now_ms = self.start.elapsed().as_millis() as u64;
