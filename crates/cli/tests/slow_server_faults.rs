@@ -15,7 +15,7 @@ use jackdaw_testkit::Random;
 use process::support::{Answer, Client};
 use process::{JACKDAW, Process, documents, serve, wait};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const ROUNDS: u64 = 20;
 const WRITERS: usize = 8;
@@ -220,7 +220,7 @@ fn a_directory_has_one_server() {
     process.create_database("kill");
     let mut second = serve(directory.path(), &[]);
     let second = second.stdout(Stdio::piped()).stderr(Stdio::piped()).output().expect("it ends");
-    assert_eq!(second.status.code(), Some(1), "{second:?}");
+    assert_eq!(second.status.code(), Some(3), "{second:?}");
     let text = String::from_utf8_lossy(&second.stderr);
     let named = directory.path().join("System").display().to_string();
     assert!(text.contains(&named) && text.contains(&process.pid().as_raw_nonzero().to_string()), "{text}");
@@ -479,7 +479,7 @@ fn a_directory_that_cannot_be_made_is_a_clear_error() {
     std::fs::write(&file, "x").expect("a file");
     let mut child =
         serve(&file, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a process");
-    assert_eq!(wait(&mut child).code(), Some(1));
+    assert_eq!(wait(&mut child).code(), Some(3));
     let text = std::io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
     assert!(text.contains(&file.display().to_string()), "{text}");
 }

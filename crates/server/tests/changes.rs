@@ -265,6 +265,7 @@ fn hostile_frames_end_their_socket_and_nothing_else() {
     long_in_pieces.extend(frame(0x80, &[b' '; 40_000], true));
     let mut huge_head = vec![TEXT, 0xff];
     huge_head.extend_from_slice(&u64::MAX.to_be_bytes());
+    huge_head.extend_from_slice(b"mask");
     let cases: Vec<(&str, Vec<u8>, u16)> = vec![
         ("not masked", frame(TEXT, b"{}", false), 1002),
         ("binary", frame(BINARY, b"{}", true), 1003),

@@ -325,6 +325,7 @@ fn check(answer: &Answer, method: &str, what: &str) {
     if answer.status < 400 || answer.status == 404 && answer.body.is_empty() || method == "HEAD" {
         return;
     }
+    assert!(!answer.body.is_empty(), "{what}: {} without a word", answer.status);
     // `error_type` checks the other properties.
     let kind = answer.error_type();
     assert!(answer.status != 500 || kind != "RavenException", "{what}: {}", answer.text());
