@@ -1,9 +1,9 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
 .PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
 
-# The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
+# The server, with its page at the URL that it prints; sample data is a click there. `make run ARGS="storage stat DIR"` runs another command.
 run:
-	cargo run --release -q -p jackdaw-cli -- $(or $(ARGS),--help)
+	cargo run --release -p jackdaw-cli -- $(or $(ARGS),serve)
 
 # Quick tests: under a minute once built.
 fast:
@@ -34,11 +34,15 @@ simulate:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
 
-# Heads of keys and the journal's differences under Miri, which finds undefined behaviour. Needs a nightly toolchain with the
-# component miri; minutes.
+# Heads of keys and the journal's differences, and the writer and reader of documents, under Miri, which finds undefined behaviour. Needs a nightly
+# toolchain with the component miri; minutes.
 miri:
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-storage --lib --target-dir target/miri -- \
 	    page::head journal::changes journal::aligned heap::state
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-document --lib --target-dir target/miri -- \
+	    simd::tests::s text::append etag::tests::decimal text::number::tests::what
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-document --test building --target-dir target/miri -- \
+	    calls_in_order the_worked a_document_inside typed_getters
 
 # Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
 #   QUICK=1            a tenth of the items: a few minutes

@@ -46,6 +46,7 @@ mod request;
 mod response;
 mod router;
 mod routes;
+mod sample_data;
 mod service;
 pub mod settings;
 mod state;
@@ -54,10 +55,5 @@ mod wire;
 
 pub use listener::{Server, ServerError};
 pub use logging::LogControl;
+pub use routes::RouteTable;
 pub use settings::{SETTINGS, Settings, SettingsError};
-
-/// Every route of the server, as method and path with `{...}` for what varies: for tests that try them all.
-pub fn routes() -> Vec<(String, String)> {
-    let router = endpoints::router();
-    router.routes().map(|(method, path)| (method.to_string(), path.to_owned())).collect()
-}

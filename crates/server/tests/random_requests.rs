@@ -1,9 +1,10 @@
-//! Random requests to every route: whatever comes, the answer makes sense, nothing panics, a request that is refused changes nothing, and a
-//! database that no request names stays as it is.
+//! Random requests to every route, with bodies that often get past the first check: the answer makes sense, a request that is refused changes
+//! nothing, and a database that no request names stays as it is.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod support;
 
+use jackdaw_server::RouteTable;
 use jackdaw_testkit::Random;
 use serde_json::{Value, json};
 use support::{Answer, Client, TestServer};
@@ -81,7 +82,7 @@ const VALUES: &[&str] = &[
     "../../etc/passwd",
     "..%2f..%2f",
     "\\..\\",
-    "<script>",
+    "%3Cscript%3E",
     "'%20or%201=1",
     "jsonl",
     "csv",
@@ -345,7 +346,9 @@ fn slow_whatever_comes_is_answered_sensibly() {
     let mut known = state(&server, "target");
     let (mut refused, mut taken) = (0, 0);
     let mut client = server.client();
-    for (number, (method, path)) in jackdaw_server::routes().iter().enumerate() {
+    let routes: Vec<(String, String)> =
+        RouteTable::new().all().map(|(method, path)| (method.to_string(), path.to_owned())).collect();
+    for (number, (method, path)) in routes.iter().enumerate() {
         for round in 0..EACH {
             let seed = (number * EACH + round) as u64;
             let mut requests = Requests(Random::new(seed));
@@ -397,11 +400,12 @@ fn slow_whatever_comes_is_answered_sensibly() {
     assert_eq!(Client::connect(server.address()).request("GET", "/health/live", &[], b"").status, 204);
 }
 
-/// What would make the test's own database go away, or wait for long.
+/// What would make the test's own database go away, or wait for long, or stores what came before it failed.
 fn is_left_out(method: &str, path: &str, url: &str) -> bool {
     let waits = path == "/admin/test/delay";
     let removes =
         path == "/admin/databases" && method == "DELETE" || path.starts_with("/admin/databases/disable");
     let replaces = path == "/admin/databases" && method == "PUT";
-    waits || removes || replaces || url.contains("bystander")
+    let streams = path.ends_with("/bulk_insert") || path.contains("/smuggler/");
+    waits || removes || replaces || streams || url.contains("bystander")
 }

@@ -153,7 +153,7 @@ impl Databases {
         {
             return Err(kind.error(message.clone()));
         }
-        match self.open_files(entry).await {
+        match self.open_files(entry, false).await {
             Ok(loaded) => {
                 *failure = None;
                 Ok(loaded)
@@ -167,12 +167,12 @@ impl Databases {
         }
     }
 
-    /// The caller holds the entry's lock.
-    async fn open_files(&self, entry: &Arc<Entry>) -> Result<Arc<LoadedDatabase>> {
+    /// The caller holds the entry's lock; `is_new` says that there may be no files yet.
+    async fn open_files(&self, entry: &Arc<Entry>, is_new: bool) -> Result<Arc<LoadedDatabase>> {
         let path = self.root.join(&*entry.key);
         let (record, system) = (entry.record.clone(), self.system.clone());
         let begun = Instant::now();
-        let opened = blocking(move || LoadedDatabase::open(&path, record, system.cluster_index()));
+        let opened = blocking(move || LoadedDatabase::open(&path, is_new, record, system.cluster_index()));
         let loaded = Arc::new(opened.await?);
         entry.loaded.store(Some(loaded.clone()));
         self.metrics.databases_loaded.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl Databases {
             entries.insert(key.clone().into_boxed_str(), entry.clone());
         }
         let made = async {
-            let loaded = self.open_files(&entry).await?;
+            let loaded = self.open_files(&entry, true).await?;
             record.etag = self.system.cluster_index().advance();
             record.topology_etag = record.etag;
             record.nodes_modified_at = clock::date_text(clock::now_ticks());

@@ -17,7 +17,7 @@ const PARAMETERS_MAX: usize = 2;
 pub(crate) struct Router<T> {
     nodes: Vec<Node>,
     targets: Vec<T>,
-    /// Method and path of each target.
+    /// Method and route of each target.
     routes: Vec<(Method, Box<str>)>,
 }
 
@@ -83,16 +83,11 @@ impl<T> Router<T> {
         }
         let target_index = self.targets.len();
         self.targets.push(target);
+        self.routes.push((method.clone(), route.into()));
         let node = &mut self.nodes[node];
         let targets = if is_below { &mut node.below } else { &mut node.targets };
         assert!(targets.iter().all(|(other, _)| *other != method), "{method} {route} is there twice");
-        targets.push((method.clone(), target_index));
-        self.routes.push((method, route.into()));
-    }
-
-    /// Method and path of every route, in the order in which they were added.
-    pub(crate) fn routes(&self) -> impl Iterator<Item = (&Method, &str)> {
-        self.routes.iter().map(|(method, path)| (method, &**path))
+        targets.push((method, target_index));
     }
 
     fn parameter_of(&mut self, node: usize) -> usize {
@@ -113,6 +108,11 @@ impl<T> Router<T> {
         let next = self.nodes.len() - 1;
         self.nodes[node].add_child(segment, next);
         next
+    }
+
+    /// Method and route of all targets, in the order in which they were added.
+    pub(crate) fn routes(&self) -> &[(Method, Box<str>)] {
+        &self.routes
     }
 
     /// The target for a method and a path, and the path's parameters.

@@ -4,3 +4,4 @@ pub(crate) mod changes;
 pub(crate) mod client_configuration;
 pub(crate) mod database_record;
 pub(crate) mod size;
+pub(crate) mod smuggler;
