@@ -61,23 +61,16 @@ impl IncomingDocument {
             }
             builder.name(METADATA)?;
             builder.begin_object()?;
-            let mut named = false;
             for (name, value) in metadata.iter().flat_map(Object::iter) {
                 let name = name.to_str();
                 if is_output_only(&name) {
                     continue;
                 }
                 builder.name(&name)?;
-                if name == COLLECTION {
-                    named = true;
-                    builder.str(&collection)?;
-                } else {
-                    builder.value(&value)?;
+                match value.as_str().filter(|given| name == COLLECTION && !given.is_empty()) {
+                    Some(_) => builder.str(&collection)?,
+                    None => builder.value(&value)?,
                 }
-            }
-            if !named {
-                builder.name(COLLECTION)?;
-                builder.str(&collection)?;
             }
             builder.end()?;
             builder.end()
@@ -119,9 +112,12 @@ impl IncomingDocument {
 fn clean_collection(document: &Document<'_>, database: &Database) -> Result<Option<String>> {
     let Some(object) = document.object() else { return Ok(None) };
     let Some(metadata) = metadata_of(&object)? else { return Ok(None) };
-    let Some(name) = metadata.get(COLLECTION).and_then(|name| name.as_str()).filter(|name| !name.is_empty())
-    else {
-        return Ok(None);
+    let name = match metadata.get(COLLECTION) {
+        None => std::borrow::Cow::Borrowed(EMPTY_COLLECTION),
+        Some(name) => match name.as_str().filter(|name| !name.is_empty()) {
+            Some(name) => name,
+            None => return Ok(None),
+        },
     };
     let is_clean = metadata.iter().all(|(name, _)| !is_output_only(&name.to_str()));
     Ok((is_clean && database.collection_name(&name) == name).then(|| name.into_owned()))

@@ -70,6 +70,10 @@ kinds! {
     Concurrency => CONFLICT, "Raven.Client.Exceptions.ConcurrencyException";
     /// A cluster-wide transaction found another value than the one expected.
     ClusterTransactionConcurrency => CONFLICT, "Raven.Client.Exceptions.ClusterTransactionConcurrencyException";
+    /// A document is in another collection.
+    CollectionMismatch => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
+    /// The cluster cannot agree on it.
+    NotInCluster => INTERNAL_SERVER_ERROR, "Raven.Server.Rachis.RachisApplyException";
     /// A document that the request builds on does not exist.
     DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
     /// A bulk insert ended before its end.
@@ -226,11 +230,16 @@ impl From<DatabaseError> for WireError {
                 let violations: Vec<Value> = violations.iter().map(violation).collect();
                 ErrorKind::ClusterTransactionConcurrency
                     .error(message)
+                    .with("Id", Value::Null)
+                    .with("ExpectedChangeVector", Value::Null)
+                    .with("ActualChangeVector", Value::Null)
                     .with("ConcurrencyViolations", violations)
             }
             DatabaseError::InvalidId(_) | DatabaseError::InvalidArgument(_) => {
                 ErrorKind::Argument.error(message)
             }
+            DatabaseError::CollectionMismatch { .. } => ErrorKind::CollectionMismatch.error(message),
+            DatabaseError::NotInCluster(_) => ErrorKind::NotInCluster.error(message),
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
             DatabaseError::CompareExchangeKeyTooBig { .. } => {
