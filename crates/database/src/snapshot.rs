@@ -296,6 +296,9 @@ impl Snapshot {
         let guard = format!("{}{}", crate::transaction::compare_exchange::GUARD_PREFIX, document.id);
         if let Some(guard) = self.compare_exchange(&guard)? {
             let (text, id) = (document.change_vector.to_string(), &self.shared.cluster_transaction_id);
+            if crate::change_vector::transaction_index(&text) == Some(guard.index) {
+                return Ok(());
+            }
             let marked = crate::change_vector::with_transaction(&text, guard.index, id);
             document.change_vector = ChangeVector::Text(Cow::Owned(marked));
         }

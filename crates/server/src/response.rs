@@ -176,7 +176,8 @@ impl Response {
         headers.insert(RAVEN_SERVER_VERSION, HeaderValue::from_static(SERVER_VERSION));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         // Clients want a type on answers without a body too, but for those that have done something and say no more.
-        let is_silent = matches!(&body, Content::Bytes(bytes) if bytes.is_empty()) && status.is_success();
+        let is_silent = matches!(&body, Content::Bytes(bytes) if bytes.is_empty())
+            && matches!(status, StatusCode::CREATED | StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
         let is_typed = headers.contains_key(header::CONTENT_TYPE);
         if status != StatusCode::SWITCHING_PROTOCOLS && !is_typed && !is_silent {
             headers.insert(header::CONTENT_TYPE, JSON);

@@ -53,6 +53,7 @@ fn a_document_is_stored_loaded_and_deleted() {
     assert_eq!((head.status, head.header("etag")), (200, Some(quoted.as_str())));
     assert_eq!(server.request("HEAD", "/databases/x/docs?id=none", "").status, 404);
 
+    assert_eq!(server.request("PUT", "/databases/x/docs?id=", "{}").status, 400);
     let conflict = with_header(&server, "PUT", url, ("If-Match", "\"A:99-other\""), "{}");
     assert_eq!((conflict.status, conflict.error_type().as_str()), (409, "ConcurrencyException"));
     assert_eq!(conflict.json()["Id"], "users/1");
@@ -244,7 +245,7 @@ fn ranges_and_identities() {
     let second = next("lastBatchSize=32&lastRangeAt=None&identityPartsSeparator=-&lastMax=32");
     assert_eq!((&second["Prefix"], &second["Low"]), (&json!("users-"), &json!(33)));
     let returned = server.request("PUT", "/databases/x/hilo/return?tag=users&end=64&last=40", "");
-    assert_eq!((returned.status, returned.header("content-type")), (200, None));
+    assert_eq!((returned.status, returned.body.len()), (200, 0));
     assert_eq!(next("")["Low"], 41);
     assert_eq!(server.get("/databases/x/hilo/next").status, 400);
     let max = server.get("/databases/x/docs?id=Raven/Hilo/users").json()["Results"][0]["Max"].clone();

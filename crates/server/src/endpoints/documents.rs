@@ -316,11 +316,7 @@ async fn head(request: DatabaseRequest) -> Result<Response> {
 }
 
 async fn put(mut request: DatabaseRequest) -> Result<Response> {
-    let query = request.query();
-    let id = query.get("id")?;
-    let id =
-        id.ok_or_else(|| ErrorKind::Argument.error("Query string id is mandatory, but wasn't specified."))?;
-    let id = id.into_owned();
+    let id = request.query().require("id")?.into_owned();
     let expected = Expected::from_text(request.if_match());
     let body = request.bytes().await?;
     let database = &request.database;
