@@ -173,7 +173,7 @@ fn hash_of<'d>(
     format!("Hash-{:032x}", hash.digest128())
 }
 
-fn fields(query: Query<'_>) -> Result<Fields> {
+pub(crate) fn fields(query: Query<'_>) -> Result<Fields> {
     Ok(match query.flag("metadataOnly")?.unwrap_or(false) {
         true => Fields::Metadata,
         false => Fields::All,
