@@ -1,9 +1,9 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
 .PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
 
-# The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
+# The server, with its page at the URL that it prints; sample data is a click there. `make run ARGS="storage stat DIR"` runs another command.
 run:
-	cargo run --release -q -p jackdaw-cli -- $(or $(ARGS),--help)
+	cargo run --release -p jackdaw-cli -- $(or $(ARGS),serve)
 
 # Quick tests: under a minute once built.
 fast:
