@@ -9,6 +9,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
+use jackdaw_smuggler::Error as SmugglerError;
 use jackdaw_storage::Error as StorageError;
 use serde_json::{Map, Value};
 
@@ -213,6 +214,26 @@ fn storage_kind(error: &StorageError) -> ErrorKind {
             ErrorKind::Argument
         }
         _ => ErrorKind::Internal,
+    }
+}
+
+/// Errors of imports, exports and bulk inserts.
+impl From<SmugglerError> for WireError {
+    fn from(error: SmugglerError) -> WireError {
+        let message = error.to_string();
+        match error {
+            SmugglerError::Database(error) => error.into(),
+            SmugglerError::NotSupported { .. } => ErrorKind::NotSupported.error(message),
+            SmugglerError::Options(_) => ErrorKind::Argument.error(message),
+            SmugglerError::Cancelled => ErrorKind::Cancelled.error("The operation was canceled."),
+            // The body's own error (a connection that broke, a sender too slow) comes through the reader.
+            SmugglerError::Io { source, .. }
+                if source.get_ref().is_some_and(|inner| inner.is::<WireError>()) =>
+            {
+                crate::body::unwrap(source)
+            }
+            _ => ErrorKind::InvalidData.error(message),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) const REFRESH_TOPOLOGY: HeaderName = HeaderName::from_static("refresh
 pub(crate) const REFRESH_CLIENT_CONFIGURATION: HeaderName =
     HeaderName::from_static("refresh-client-configuration");
 
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// Pieces of a streamed answer that may wait for the client.
@@ -102,6 +103,18 @@ impl Response {
         let mut response = Response::new(StatusCode::OK, Content::Stream(Box::pin(pieces)));
         response.headers.insert(header::CONTENT_TYPE, JSON);
         (PieceSender { sender, is_whole }, response)
+    }
+
+    /// 200 with a file that is written while it is sent, as it is: what is in it may be compressed, so it is not compressed again.
+    pub(crate) fn stream_file(file_name: &str) -> (PieceSender, Response) {
+        let (sender, response) = Response::stream_json();
+        // What stands between the quotes must not end them.
+        let name: String =
+            file_name.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\' | '/')).collect();
+        let response = response
+            .header(header::CONTENT_TYPE, OCTET_STREAM)
+            .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
+        (sender, response)
     }
 
     /// An error as its answer to a request for `url`.
@@ -184,7 +197,7 @@ impl Response {
         }
         let may_compress = match &body {
             Content::Bytes(bytes) => bytes.len() >= COMPRESSED_SIZE_MIN,
-            Content::Stream(_) => true,
+            Content::Stream(_) => headers.get(header::CONTENT_TYPE) != Some(&OCTET_STREAM),
         };
         if may_compress
             && let Some(coding) = accept_encoding

@@ -3,6 +3,7 @@
 mod admin_databases;
 mod build;
 mod bulk_docs;
+mod bulk_insert;
 mod collections;
 mod compare_exchange;
 mod configuration;
@@ -19,6 +20,7 @@ mod not_supported;
 mod operations;
 mod record;
 mod sample_data;
+mod smuggler;
 mod statistics;
 mod streams;
 mod topology;
@@ -32,6 +34,7 @@ pub(crate) fn router() -> Router<Route> {
     admin_databases::routes(&mut routes);
     build::routes(&mut routes);
     bulk_docs::routes(&mut routes);
+    bulk_insert::routes(&mut routes);
     collections::routes(&mut routes);
     compare_exchange::routes(&mut routes);
     configuration::routes(&mut routes);
@@ -46,6 +49,7 @@ pub(crate) fn router() -> Router<Route> {
     operations::routes(&mut routes);
     record::routes(&mut routes);
     sample_data::routes(&mut routes);
+    smuggler::routes(&mut routes);
     statistics::routes(&mut routes);
     streams::routes(&mut routes);
     topology::routes(&mut routes);
