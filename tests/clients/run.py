@@ -189,7 +189,9 @@ def process(command, **more):
 
 def run_python(suite, environment, folder):
     file = folder / "result.xml"
-    output = process([str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short"], cwd=HERE / "python", env=environment)
+    # In the temporary folder, since the client writes a log where it is started.
+    command = [str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short", str(HERE / "python")]
+    output = process(command, cwd=folder, env=environment)
     area = lambda case: case.get("classname", "").removeprefix("test_")
     name = lambda case: case.get("name").removeprefix("test_")
     return junit(suite, file, output, area, name)
