@@ -1,5 +1,5 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
+.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-server bench-check
 
 # The server, with its page at the URL that it prints; sample data is a click there. `make run ARGS="storage stat DIR"` runs another command.
 run:
@@ -66,9 +66,18 @@ bench-storage:
 bench-document:
 	cargo run --release -q -p jackdaw-bench-document -- $(WORKLOADS)
 
+# The server through HTTP. WORKLOADS=put-1,get-32 (see bench/README.md), OUT, QUICK=1 and RUNS as above. A peer that speaks the same protocol is measured
+# in the same run: PEER="shell command with {port} and {dir}", or PEER_ADDRESS=host:port with PEER_PID=n for one that runs already. DATA=dir of
+# NAME.ndjson.gz for bulk-NAME, DOCS=1000000 documents to read.
+bench-server:
+	cargo build --release -q -p jackdaw-cli -p jackdaw-bench-server
+	target/release/jackdaw-bench-server run --runs $(or $(RUNS),3) --docs $(or $(DOCS),1000000) $(if $(QUICK),--quick) \
+	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) $(if $(OUT),--out $(OUT)) $(if $(DATA),--data $(DATA)) \
+	    $(if $(PEER),--peer-command '$(PEER)') $(if $(PEER_ADDRESS),--peer-address $(PEER_ADDRESS)) $(if $(PEER_PID),--peer-pid $(PEER_PID))
+
 comma := ,
 
 # The benchmark programs are no default members: what `test` does for the rest, for them.
 bench-check:
-	cargo clippy -p jackdaw-bench -p jackdaw-bench-peers --all-targets -- -D warnings
+	cargo clippy -p jackdaw-bench -p jackdaw-bench-peers -p jackdaw-bench-server --all-targets -- -D warnings
 	cargo xtask test -p jackdaw-bench
