@@ -181,8 +181,9 @@ def run_suite(suite, url, where):
 def process(command, **more):
     """Runs to the end or the limit; the output tells what happened when there is no result file."""
     try:
-        outcome = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **more)
-        return outcome.stdout
+        where = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} | more
+        outcome = subprocess.run(command, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **where)
+        return outcome.stdout or f"ended with {outcome.returncode}"
     except subprocess.TimeoutExpired as late:
         return f"still running after {LIMIT_SUITE_SECONDS} s, killed: {(late.stdout or b'')[-2000:]!r}"
 
@@ -202,9 +203,11 @@ def run_node(suite, environment, folder):
     environment["CLIENT_MODULES"] = str(WORK / suite)
     for test in sorted((HERE / "node").glob("*.test.mjs")):
         file = folder / f"{test.stem}.xml"
-        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever.
-        command = ["node", "--test", "--test-force-exit", "--test-reporter=junit", f"--test-reporter-destination={file}", test.name]
-        output = process(command, cwd=HERE / "node", env=environment)
+        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever. A process that is
+        # ended so may leave a result file unwritten that it opened itself, but never what went to its standard output.
+        command = ["node", "--test", "--test-force-exit", "--test-reporter=junit", test.name]
+        with open(file, "wb") as result:
+            output = process(command, cwd=HERE / "node", env=environment, stdout=result, stderr=subprocess.DEVNULL)
         cases += junit(suite, file, output, lambda _: test.name.removesuffix(".test.mjs"), lambda case: case.get("name"))
     return cases
 
