@@ -24,6 +24,7 @@ use crate::router::{NoMatch, NormalPath};
 use crate::routes::Route;
 use crate::state::ServerState;
 use crate::wire::client_configuration::ClientConfiguration;
+use crate::wire::database_record::DatabaseRecord;
 
 /// The etag of the cluster's topology: one node, which never changes.
 pub(crate) const CLUSTER_TOPOLOGY_ETAG: i64 = 1;
@@ -41,13 +42,21 @@ pub(crate) async fn serve(
     let open = OpenRequest::begin(&state);
     let (head, incoming) = request.into_parts();
     let accept_encoding = head.headers.get(header::ACCEPT_ENCODING).cloned();
+    let closes = head
+        .headers
+        .get(header::CONNECTION)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
     let told = Told { method: head.method.clone(), uri: head.uri.clone() };
     let body = RequestBody::of_connection(incoming, &head.headers, state.body_limits(), &state);
-    let response = match body {
-        Ok(body) => AssertUnwindSafe(answer(&state, head, body)).catch_unwind().await,
-        Err(error) => Ok(Response::of_error(&error, told.url())),
+    let outcome = match body {
+        Ok(body) => AssertUnwindSafe(dispatch(&state, head, body)).catch_unwind().await,
+        Err(error) => Ok(Err(error)),
     };
-    let response = response.unwrap_or_else(|panic| after_panic(&state, panic, &told));
+    let response = match outcome {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => Response::of_error(&error, told.url()),
+        Err(panic) => after_panic(&state, panic, &told),
+    };
     if response.status_code() == StatusCode::SWITCHING_PROTOCOLS {
         connection.is_upgraded();
     }
@@ -55,7 +64,11 @@ pub(crate) async fn serve(
     state.metrics().answered(response.status_code(), took);
     drop(open);
     log(&state, &connection, &told, response.status_code(), took);
-    Ok(response.complete(accept_encoding.as_ref(), Some(connection)))
+    let mut response = response.complete(accept_encoding.as_ref(), Some(connection));
+    if closes {
+        response.body_mut().hide_size();
+    }
+    Ok(response)
 }
 
 /// What is kept of a request for messages about it.
@@ -151,16 +164,12 @@ async fn dispatch(state: &Arc<ServerState>, head: Parts, body: RequestBody) -> R
         Route::Database(handler) => {
             let (database, request) = with_database(state, request).await?;
             let about = About::new(state, &database, &request);
-            let url = request.url().to_owned();
-            let outcome = handler(DatabaseRequest { state: state.clone(), database, request }).await;
-            Ok(about.complete(outcome, &url))
+            about.complete(handler(DatabaseRequest { state: state.clone(), database, request }).await)
         }
         Route::DatabaseInline(handler) => {
             let (database, request) = with_database(state, request).await?;
             let about = About::new(state, &database, &request);
-            let url = request.url().to_owned();
-            let outcome = handler(DatabaseRequest { state: state.clone(), database, request });
-            Ok(about.complete(outcome, &url))
+            about.complete(handler(DatabaseRequest { state: state.clone(), database, request }))
         }
     }
 }
@@ -197,10 +206,7 @@ impl About {
         let refresh_client_configuration = match number("client-configuration-etag") {
             // A client that has none says so with a word that is no number, or with nothing.
             None => false,
-            Some(known) => {
-                let current = effective_client_configuration(state, database);
-                current.is_some_and(|current| current.etag != known)
-            }
+            Some(known) => client_configuration_etag(state, &record).is_some_and(|current| current != known),
         };
         About {
             cluster_transaction_id: database.cluster_transaction_id_header().clone(),
@@ -209,9 +215,11 @@ impl About {
         }
     }
 
-    fn complete(self, outcome: Result<Response>, url: &str) -> Response {
-        let mut response = outcome.unwrap_or_else(|error| Response::of_error(&error, url));
-        let headers = response.headers_mut();
+    fn complete(self, mut outcome: Result<Response>) -> Result<Response> {
+        let headers = match &mut outcome {
+            Ok(response) => response.headers_mut(),
+            Err(error) => error.headers_mut(),
+        };
         headers.insert(DATABASE_CLUSTER_TX_ID, self.cluster_transaction_id);
         if self.refresh_topology {
             headers.insert(REFRESH_TOPOLOGY, YES);
@@ -219,8 +227,14 @@ impl About {
         if self.refresh_client_configuration {
             headers.insert(REFRESH_CLIENT_CONFIGURATION, YES);
         }
-        response
+        outcome
     }
+}
+
+/// The etag of what clients of a database are told to do, without a copy of it: every request of a client asks.
+fn client_configuration_etag(state: &ServerState, record: &DatabaseRecord) -> Option<i64> {
+    let own = record.client.as_ref().filter(|own| !own.disabled).map(|own| own.etag);
+    own.or_else(|| state.client_configuration().filter(|all| !all.disabled).map(|all| all.etag))
 }
 
 /// What clients of a database are told to do: its own configuration, else the server's.
@@ -240,4 +254,30 @@ fn wants_cluster_topology(request: &Request) -> bool {
 /// `"742"`, `742`; nothing for `"None"` and the like.
 fn etag_of(value: &HeaderValue) -> Option<i64> {
     unquoted(value.to_str().ok()?).parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::{Read, Write};
+
+    use crate::{LogControl, Server, Settings};
+
+    #[test]
+    fn a_panic_is_an_answer_and_takes_nothing_down() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let settings = Settings { port: 0, data_dir: directory.path().to_owned(), ..Settings::default() };
+        let runtime = tokio::runtime::Runtime::new().expect("threads");
+        let server = runtime.block_on(Server::start(settings, LogControl::none())).expect("a server");
+        let mut socket = std::net::TcpStream::connect(server.address()).expect("a connection");
+        let requests = b"GET /test/panic HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        socket.write_all(requests).expect("sent");
+        let mut answers = String::new();
+        socket.read_to_string(&mut answers).expect("answers");
+        assert!(answers.starts_with("HTTP/1.1 500 "), "{answers}");
+        assert!(answers.contains("RavenException"), "{answers}");
+        assert!(!answers.contains("on purpose"), "what went wrong inside is for the log");
+        assert!(answers.contains("\njackdaw_http_panics_total 1\n"), "{answers}");
+        runtime.block_on(server.stop());
+    }
 }
