@@ -303,7 +303,7 @@ fn hostile_frames_end_their_socket_and_nothing_else() {
     for seed in 0..200 {
         let mut random = jackdaw_testkit::Random::new(seed);
         let mut socket = WebSocket::open(&server, "Shop");
-        let size = 1 + random.below(3000) as usize;
+        let size = 1 + random.below(3000);
         socket.send_raw(&random.bytes(size));
         socket.client().socket().shutdown(std::net::Shutdown::Write).expect("a half close");
         let code = socket.close_code();
