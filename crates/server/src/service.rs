@@ -42,6 +42,10 @@ pub(crate) async fn serve(
     let open = OpenRequest::begin(&state);
     let (head, incoming) = request.into_parts();
     let accept_encoding = head.headers.get(header::ACCEPT_ENCODING).cloned();
+    let closes = head
+        .headers
+        .get(header::CONNECTION)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
     let told = Told { method: head.method.clone(), uri: head.uri.clone() };
     let body = RequestBody::of_connection(incoming, &head.headers, state.body_limits(), &state);
     let outcome = match body {
@@ -60,7 +64,11 @@ pub(crate) async fn serve(
     state.metrics().answered(response.status_code(), took);
     drop(open);
     log(&state, &connection, &told, response.status_code(), took);
-    Ok(response.complete(accept_encoding.as_ref(), Some(connection)))
+    let mut response = response.complete(accept_encoding.as_ref(), Some(connection));
+    if closes {
+        response.body_mut().hide_size();
+    }
+    Ok(response)
 }
 
 /// What is kept of a request for messages about it.
