@@ -145,11 +145,6 @@ impl Response {
         self.header(header::ETAG, quoted)
     }
 
-    /// With the `ETag` of a query's result, which is a bare number.
-    pub(crate) fn etag_number(self, etag: i64) -> Response {
-        self.header(header::ETAG, HeaderValue::from(etag))
-    }
-
     pub(crate) fn status_code(&self) -> StatusCode {
         self.status
     }
