@@ -248,7 +248,7 @@ def junit(suite, file, output, area, name):
     return cases or [failed(suite, "suite", "the suite itself", output)]
 
 
-TAP_CASE = re.compile(r"^(not )?ok \d+ - (.*?)(?: # (SKIP|TODO)\b.*)?$")
+TAP_CASE = re.compile(r"^(not )?ok \d+ - (.*?)(?: # (SKIP)\b.*)?$")
 
 
 def tap(suite, area, output):
