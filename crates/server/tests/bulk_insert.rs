@@ -147,9 +147,9 @@ fn what_cannot_be_stored_is_refused_and_told() {
         (r#"[{"Id":"a","Type":"Counters","Counters":{}}]"#, 501, "NotSupportedException"),
         (r#"[{"Id":"a","Type":"TimeSeriesBulkInsert"}]"#, 501, "NotSupportedException"),
         (r#"[{"Id":"a","Type":"AttachmentPUT","ContentLength":3}abc]"#, 501, "NotSupportedException"),
-        (r#"[{"Id":"a","Type":"PUT","Document":{"n":01}}]"#, 400, "InvalidDataException"),
-        (r#"{"Id":"a"}"#, 400, "InvalidDataException"),
-        (r#"[{"Id":"a","Type":"PUT""#, 400, "InvalidDataException"),
+        (r#"[{"Id":"a","Type":"PUT","Document":{"n":01}}]"#, 500, "BulkInsertAbortedException"),
+        (r#"{"Id":"a"}"#, 500, "BulkInsertAbortedException"),
+        (r#"[{"Id":"a","Type":"PUT""#, 500, "BulkInsertAbortedException"),
     ];
     for (id, (body, status, kind)) in (1..).zip(cases) {
         let mut stream = Stream::begin(&server, &format!("id={id}"), "");
@@ -172,7 +172,7 @@ fn the_error_reaches_a_client_that_sends_on() {
     for _ in 0..200 {
         stream.send(&[b' '; 60_000]);
     }
-    assert_eq!(stream.end().status, 400);
+    assert_eq!(stream.end().status, 500);
     // The connection is of use again.
     let answer = stream.0.request("GET", "/databases/db/stats", &[], b"");
     assert_eq!(answer.status, 200);

@@ -98,7 +98,7 @@ async fn run(
         };
         loop {
             let (parsed, is_full) = blocking(move || {
-                let is_full = insert.parse()?;
+                let is_full = insert.parse().map_err(refused)?;
                 Ok((insert, is_full))
             })
             .await?;
@@ -116,6 +116,15 @@ async fn run(
             return waiting.settle(operation, progress).await;
         }
         waiting.settle_done(operation, progress)?;
+    }
+}
+
+/// A stream that is no bulk insert is a failure of the whole, with the status that clients expect then.
+fn refused(error: jackdaw_smuggler::Error) -> WireError {
+    let error = WireError::from(error);
+    match error.kind() {
+        ErrorKind::InvalidData => ErrorKind::BulkInsertAborted.error(error.message().to_owned()),
+        _ => error,
     }
 }
 
