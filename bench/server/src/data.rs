@@ -96,5 +96,9 @@ pub(crate) async fn create_database(connection: &mut Connection, db: &str) -> Re
 pub(crate) async fn delete_database(connection: &mut Connection, db: &str) -> Result<()> {
     let body = json!({"DatabaseNames": [db], "HardDelete": true, "TimeToWaitForConfirmation": "00:01:00"})
         .to_string();
-    connection.call("DELETE", "/admin/databases", body.as_bytes()).await.map(|_| ()).map_err(anyhow::Error::from)
+    connection
+        .call("DELETE", "/admin/databases", body.as_bytes())
+        .await
+        .map(|_| ())
+        .map_err(anyhow::Error::from)
 }

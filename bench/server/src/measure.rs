@@ -143,7 +143,7 @@ pub(crate) async fn closed_loop(
 }
 
 /// User and system seconds a process has used; 0 without a process.
-fn cpu(pid: Option<u32>) -> f64 {
+pub(crate) fn cpu(pid: Option<u32>) -> f64 {
     const TICKS_PER_SECOND: f64 = 100.0;
     let read = || {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", pid?)).ok()?;

@@ -40,7 +40,7 @@
 //! | etags and dates | [`etag`], [`date`] |
 //!
 //! The crate knows nothing of storage, collections or the network. Unsafe code is in `simd` (which has also the check for short ASCII text that reading uses), in
-//! `build::buffer`, and in the two calls of the parser that choose an instruction set.
+//! `build::buffer`, `build::names`, `text::append` and `dictionary::lanes`, and in the two calls of the parser that choose an instruction set.
 
 mod build;
 mod context;

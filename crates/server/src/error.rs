@@ -162,6 +162,11 @@ impl WireError {
         &self.0.headers
     }
 
+    /// The same, to be added to.
+    pub(crate) fn headers_mut(&mut self) -> &mut HeaderMap {
+        &mut self.0.headers
+    }
+
     /// The text that clients show: `<type>: <message>`.
     pub(crate) fn full_text(&self) -> String {
         format!("{}: {}", self.0.kind.type_name(), self.0.message)
