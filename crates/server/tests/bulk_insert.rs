@@ -107,6 +107,26 @@ fn a_stream_may_end_without_its_bracket() {
     assert_eq!(count(&server), 2);
 }
 
+/// The Node client closes the array, leaves the body open, and waits for the answer.
+#[test]
+fn a_closed_array_is_the_end_although_the_body_goes_on() {
+    let server = server();
+    for (id, headers) in [(1, ""), (2, "Content-Encoding: gzip\r\n")] {
+        let mut stream = Stream::begin(&server, &format!("id={id}"), headers);
+        let body = format!("[{}]", commands(0..id * 10));
+        if headers.is_empty() {
+            stream.send(body.as_bytes());
+        } else {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(body.as_bytes()).expect("memory");
+            encoder.flush().expect("memory");
+            stream.send(encoder.get_ref());
+        }
+        assert_eq!(stream.0.answer().expect("an answer").status, 201);
+        assert_eq!(count(&server), id as u64 * 10);
+    }
+}
+
 #[test]
 fn compressed_pieces_are_taken_as_they_come() {
     let server = server();

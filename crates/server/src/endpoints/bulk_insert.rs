@@ -82,10 +82,11 @@ async fn run(
             piece = request.body().piece() => Came::Piece(piece?),
             () = tokio::time::sleep(PAUSE), if unstored => Came::Pause,
         };
-        let (is_end, is_pause) = match came {
+        let (mut is_end, is_pause) = match came {
             Came::Piece(Some(piece)) => {
                 insert.push(&piece);
-                if insert.unread() < UNREAD_SIZE {
+                // Some clients close the array and never end the body: what may be the closing is looked at at once.
+                if insert.unread() < UNREAD_SIZE && !piece.ends_with(b"]") {
                     continue;
                 }
                 (false, false)
@@ -103,6 +104,7 @@ async fn run(
             })
             .await?;
             insert = parsed;
+            is_end |= insert.is_over();
             if insert.has_batch() && (is_full || is_end || is_pause) {
                 let submitted = insert.submit();
                 waiting.make_room(submitted.size, operation, progress).await?;
