@@ -181,15 +181,18 @@ def run_suite(suite, url, where):
 def process(command, **more):
     """Runs to the end or the limit; the output tells what happened when there is no result file."""
     try:
-        outcome = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **more)
-        return outcome.stdout
+        where = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} | more
+        outcome = subprocess.run(command, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **where)
+        return outcome.stdout or f"ended with {outcome.returncode}"
     except subprocess.TimeoutExpired as late:
         return f"still running after {LIMIT_SUITE_SECONDS} s, killed: {(late.stdout or b'')[-2000:]!r}"
 
 
 def run_python(suite, environment, folder):
     file = folder / "result.xml"
-    output = process([str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short"], cwd=HERE / "python", env=environment)
+    # In the temporary folder, since the client writes a log where it is started.
+    command = [str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short", str(HERE / "python")]
+    output = process(command, cwd=folder, env=environment)
     area = lambda case: case.get("classname", "").removeprefix("test_")
     name = lambda case: case.get("name").removeprefix("test_")
     return junit(suite, file, output, area, name)
@@ -200,14 +203,17 @@ def run_node(suite, environment, folder):
     environment["CLIENT_MODULES"] = str(WORK / suite)
     for test in sorted((HERE / "node").glob("*.test.mjs")):
         file = folder / f"{test.stem}.xml"
-        command = ["node", "--test", "--test-reporter=junit", f"--test-reporter-destination={file}", test.name]
-        output = process(command, cwd=HERE / "node", env=environment)
+        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever. A process that is
+        # ended so may leave a result file unwritten that it opened itself, but never what went to its standard output.
+        command = ["node", "--test", "--test-force-exit", "--test-reporter=junit", test.name]
+        with open(file, "wb") as result:
+            output = process(command, cwd=HERE / "node", env=environment, stdout=result, stderr=subprocess.DEVNULL)
         cases += junit(suite, file, output, lambda _: test.name.removesuffix(".test.mjs"), lambda case: case.get("name"))
     return cases
 
 
 def run_java(suite, environment, folder):
-    output = process([*maven(suite), "-o", f"-Dreports={folder}", "test"], cwd=HERE / "java", env=environment)
+    output = process([*maven(suite), f"-Dreports={folder}", "test"], cwd=HERE / "java", env=environment)
     cases = []
     for file in sorted(folder.glob("*.xml")):
         cases += junit(suite, file, output, lambda case: case.get("classname").split(".")[-1].removesuffix("Test").lower(), lambda case: case.get("name"))
