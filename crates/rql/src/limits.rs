@@ -1,7 +1,7 @@
 //! How large and how deep a query may be.
 
 /// Levels of nesting that no limit may exceed: the stack that parsing and printing need grows with it, and stays below a mebibyte.
-pub const DEPTH_MAX: u32 = 500;
+pub const DEPTH_MAX: u32 = 250;
 
 /// Bytes of query text that no limit may exceed: spans are 32 bits wide.
 pub const TEXT_SIZE_MAX: usize = 1 << 30;
@@ -16,8 +16,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 16 MiB of text, since lists of literals can be long, and 200 levels.
+    /// 16 MiB of text, since lists of literals can be long, and 128 levels.
     fn default() -> Limits {
-        Limits { text_size_max: 16 << 20, depth_max: 200 }
+        Limits { text_size_max: 16 << 20, depth_max: 128 }
     }
 }

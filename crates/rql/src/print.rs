@@ -13,8 +13,8 @@ use crate::lex::Keyword;
 use crate::lex::lexer::is_word;
 use crate::lex::string::write_quoted;
 use crate::tree::{
-    Argument, Call, Code, CodeLanguage, Declaration, Direction, Expression, GroupKey, Literal, Load, Name, Nulls, OrderKey,
-    Paging, Path, Projection, Query, Select, SelectItem, Source, SourceKind, Step, Value,
+    Argument, Call, Code, CodeLanguage, Declaration, Direction, Expression, GroupKey, Literal, Load, Name,
+    Nulls, OrderKey, Paging, Path, Projection, Query, Select, SelectItem, Source, SourceKind, Step, Value,
 };
 
 /// Which first names of a path are put in quotes.

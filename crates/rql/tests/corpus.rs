@@ -122,3 +122,21 @@ fn damaged_queries_are_parsed_or_refused() {
         }
     }
 }
+
+/// The examples in the table of constructs of `docs/rql.md`, each in backquotes: queries, and ends of queries.
+#[test]
+fn the_examples_of_the_documentation_parse() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rql.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let table = page.split("\n## ").find(|section| section.starts_with("Constructs")).unwrap();
+    let mut count = 0;
+    for row in table.lines().filter(|line| line.starts_with("| ")).skip(2) {
+        for example in row.split_once(" | ").unwrap().1.split('`').skip(1).step_by(2) {
+            let query =
+                !["where ", "limit ", "offset ", "update "].iter().any(|clause| example.starts_with(clause));
+            check(&if query { example.to_owned() } else { format!("from Users {example}") });
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} examples");
+}

@@ -13,6 +13,8 @@ pub(crate) fn closing_brace(text: &str, open: usize) -> Option<usize> {
     let mut at = open;
     // The last byte that was neither blank nor comment, and its offset.
     let mut last = (b'{', open);
+    // No regular expression that begins before here is closed: without this, many slashes would each read to the end.
+    let mut divisions_until = 0;
     while let Some(&byte) = bytes.get(at) {
         let begins = at;
         match byte {
@@ -46,10 +48,11 @@ pub(crate) fn closing_brace(text: &str, open: usize) -> Option<usize> {
                     continue;
                 }
                 _ => {
-                    if regular_expression_may_follow(text, last)
-                        && let Some(end) = regular_expression(bytes, at)
-                    {
-                        at = end;
+                    if at >= divisions_until && regular_expression_may_follow(text, last) {
+                        match regular_expression(bytes, at) {
+                            Ok(end) => at = end,
+                            Err(end) => divisions_until = end,
+                        }
                     }
                 }
             },
@@ -125,29 +128,41 @@ fn regular_expression_may_follow(text: &str, (byte, at): (u8, usize)) -> bool {
             let word = text.as_bytes()[..=at]
                 .iter()
                 .rev()
-                .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | 0x80..))
+                .take_while(|byte| {
+                    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | 0x80..)
+                })
                 .count();
             let word = text.as_bytes().get(at + 1 - word..=at).unwrap_or_default();
             matches!(
                 word,
-                b"return" | b"typeof" | b"case" | b"in" | b"of" | b"delete" | b"void" | b"instanceof" | b"new" | b"else" | b"throw"
+                b"return"
+                    | b"typeof"
+                    | b"case"
+                    | b"in"
+                    | b"of"
+                    | b"delete"
+                    | b"void"
+                    | b"instanceof"
+                    | b"new"
+                    | b"else"
+                    | b"throw"
             )
         }
         _ => true,
     }
 }
 
-/// The offset of the slash that closes the regular expression at `open`, if it is closed on its line.
-fn regular_expression(bytes: &[u8], open: usize) -> Option<usize> {
+/// The offset of the slash that closes the regular expression at `open`, if it is closed on its line; else where the line ends.
+fn regular_expression(bytes: &[u8], open: usize) -> Result<usize, usize> {
     let mut at = open + 1;
     let mut class = false;
     loop {
-        match bytes.get(at)? {
-            b'\\' => at += 1,
-            b'\n' | b'\r' => return None,
-            b'[' => class = true,
-            b']' => class = false,
-            b'/' if !class => return Some(at),
+        match bytes.get(at) {
+            Some(b'\\') => at += 1,
+            Some(b'\n' | b'\r') | None => return Err(at),
+            Some(b'[') => class = true,
+            Some(b']') => class = false,
+            Some(b'/') if !class => return Ok(at),
             _ => {}
         }
         at += 1;

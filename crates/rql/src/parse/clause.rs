@@ -4,8 +4,8 @@ use crate::error::{ErrorKind, Result};
 use crate::lex::{Keyword, Kind};
 use crate::parse::Parser;
 use crate::tree::{
-    CodeLanguage, Declaration, Direction, Expression, GroupKey, Literal, Load, Nulls, OrderKey, OrderType, Paging,
-    Parameter, Projection, Query, Select, SelectItem, Source, SourceKind, Value,
+    CodeLanguage, Declaration, Direction, Expression, GroupKey, Literal, Load, Nulls, OrderKey, OrderType,
+    Paging, Parameter, Projection, Query, Select, SelectItem, Source, SourceKind, Value,
 };
 
 /// Clauses with a place in the order, by that place. What may follow `select` may do so in any order.
@@ -56,7 +56,11 @@ impl<'a> Parser<'a> {
                 Keyword::Load => 3,
                 Keyword::Filter => 4,
                 Keyword::Select => 5,
-                Keyword::Include | Keyword::Update | Keyword::Limit | Keyword::Offset | Keyword::FilterLimit => {
+                Keyword::Include
+                | Keyword::Update
+                | Keyword::Limit
+                | Keyword::Offset
+                | Keyword::FilterLimit => {
                     let clause = self.tail_clause(keyword, query)?;
                     tail.get_or_insert(clause);
                     continue;
@@ -172,11 +176,7 @@ impl<'a> Parser<'a> {
             self.bump()?;
             self.expect(Kind::ParenthesisClose, "`)`")?;
         }
-        let alias = if self.alias_without_as()? {
-            Some(self.name("an alias")?)
-        } else {
-            self.alias()?
-        };
+        let alias = if self.alias_without_as()? { Some(self.name("an alias")?) } else { self.alias()? };
         Ok(Source { kind, revisions, alias, span: self.since(start) })
     }
 
@@ -276,11 +276,7 @@ impl<'a> Parser<'a> {
         let distinct = self.at_word(Keyword::Distinct)
             && !matches!(
                 self.peek()?,
-                Kind::Comma
-                    | Kind::Dot
-                    | Kind::BracketOpen
-                    | Kind::ParenthesisOpen
-                    | Kind::Word(Keyword::As)
+                Kind::Comma | Kind::Dot | Kind::BracketOpen | Kind::ParenthesisOpen | Kind::Word(Keyword::As)
             );
         if distinct {
             self.bump()?;

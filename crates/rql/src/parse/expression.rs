@@ -6,8 +6,8 @@ use crate::error::{ErrorKind, Result};
 use crate::lex::{Keyword, Kind};
 use crate::parse::Parser;
 use crate::tree::{
-    Argument, Between, Call, Comparison, ComparisonOperator, Expression, In, Junction, Literal, Name, Not, Path, Step,
-    Text, Value,
+    Argument, Between, Call, Comparison, ComparisonOperator, Expression, In, Junction, Literal, Name, Not,
+    Path, Step, Text, Value,
 };
 
 impl<'a> Parser<'a> {
@@ -23,9 +23,8 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         Err(match expression {
-            Expression::Field(_) => {
-                self.unexpected("an operator (=, !=, <, <=, >, >=, `between`, `in` or `all in`) after the field")
-            }
+            Expression::Field(_) => self
+                .unexpected("an operator (=, !=, <, <=, >, >=, `between`, `in` or `all in`) after the field"),
             other => self.unexpected_at(other.span(), "a condition"),
         })
     }
@@ -198,7 +197,9 @@ impl<'a> Parser<'a> {
                 return Err(self.error(span, ErrorKind::Reserved(span.of(self.text).to_owned())));
             }
             Kind::Word(_) => return self.key(expected),
-            Kind::String { .. } if self.path_goes_on()? => return Ok(Expression::Field(self.path(expected)?)),
+            Kind::String { .. } if self.path_goes_on()? => {
+                return Ok(Expression::Field(self.path(expected)?));
+            }
             Kind::String { escaped } => Value::String(self.string_text(span, escaped)?),
             Kind::Number => Value::Number(self.word_text(span)),
             Kind::Parameter => return Ok(Expression::Parameter(self.parameter()?)),
@@ -228,14 +229,18 @@ impl<'a> Parser<'a> {
     /// The path as the name of a function, if it is one: words and dots.
     fn function_name(&self, path: &Path<'a>) -> Option<Text<'a>> {
         let source = path.span.of(self.text);
-        let steps = || path.rest.iter().map(|step| if let Step::Name(name) = step { Some(name) } else { None });
+        let steps =
+            || path.rest.iter().map(|step| if let Step::Name(name) = step { Some(name) } else { None });
         if path.rest.is_empty() {
             return Some(path.first.text.clone());
         }
         if steps().any(|name| name.is_none_or(|name| name.span.of(self.text) != name.text)) {
             return None;
         }
-        if source.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'@')) {
+        if source
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'@'))
+        {
             return Some(Cow::Borrowed(source));
         }
         // There is white space around a dot.
@@ -263,8 +268,11 @@ impl<'a> Parser<'a> {
         }
         self.depth -= 1;
         self.expect(Kind::ParenthesisClose, "`,` or `)` among the arguments")?;
-        let property =
-            if self.eat(Kind::Dot)? { Some(self.any_name("the name of a property after `.`")?) } else { None };
+        let property = if self.eat(Kind::Dot)? {
+            Some(self.any_name("the name of a property after `.`")?)
+        } else {
+            None
+        };
         Ok(Call { name, arguments, property, span: self.since(path.span) })
     }
 }

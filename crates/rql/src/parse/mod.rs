@@ -146,10 +146,9 @@ impl<'a> Parser<'a> {
         let text = span.of(self.text);
         let found = if text.is_empty() {
             "the end of the query".to_owned()
-        } else if text.chars().count() > 40 {
-            format!("`{}...`", text.chars().take(40).collect::<String>())
         } else {
-            format!("`{text}`")
+            let shown: String = text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+            format!("`{shown}{}`", if shown.len() < text.len() { "..." } else { "" })
         };
         Error::new(self.text, span, ErrorKind::Unexpected { expected, found })
     }

@@ -15,11 +15,12 @@ mod path;
 use std::borrow::Cow;
 
 pub use clause::{
-    Code, CodeLanguage, Declaration, Direction, GroupKey, Load, Nulls, OrderKey, OrderType, Paging, Projection, Query,
-    Select, SelectItem, Source, SourceKind,
+    Code, CodeLanguage, Declaration, Direction, GroupKey, Load, Nulls, OrderKey, OrderType, Paging,
+    Projection, Query, Select, SelectItem, Source, SourceKind,
 };
 pub use expression::{
-    Argument, Between, Call, Comparison, ComparisonOperator, Expression, In, Junction, Literal, Not, Parameter, Value,
+    Argument, Between, Call, Comparison, ComparisonOperator, Expression, In, Junction, Literal, Not,
+    Parameter, Value,
 };
 pub use path::{Path, Step};
 
