@@ -1,9 +1,9 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-check
+.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-server bench-check
 
-# The binary `jackdaw`: `make run` shows what it can do, `make run ARGS="storage stat DIR"` does it.
+# The server, with its page at the URL that it prints; sample data is a click there. `make run ARGS="storage stat DIR"` runs another command.
 run:
-	cargo run --release -q -p jackdaw-cli -- $(or $(ARGS),--help)
+	cargo run --release -p jackdaw-cli -- $(or $(ARGS),serve)
 
 # Quick tests: under a minute once built.
 fast:
@@ -34,11 +34,13 @@ simulate:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off cargo test --release -p jackdaw-storage --lib --target-dir target/loom snapshot::loom_tests
 
-# Heads of keys and the journal's differences under Miri, which finds undefined behaviour. Needs a nightly toolchain with the
-# component miri; minutes.
+# Heads of keys and the journal's differences, and the unsafe parts of documents that printing and reading use, under Miri, which finds undefined behaviour. Needs a nightly
+# toolchain with the component miri; minutes.
 miri:
 	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-storage --lib --target-dir target/miri -- \
 	    page::head journal::changes journal::aligned heap::state
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p jackdaw-document --lib --target-dir target/miri -- \
+	    simd::tests::s text::append etag::tests::decimal text::number::tests::malformed
 
 # Storage engines on the same work, ours and the peers: a table, and JSON lines in OUT. All of these are optional:
 #   QUICK=1            a tenth of the items: a few minutes
@@ -62,9 +64,18 @@ bench-storage:
 bench-document:
 	cargo run --release -q -p jackdaw-bench-document -- $(WORKLOADS)
 
+# The server through HTTP. WORKLOADS=put-1,get-32 (see bench/README.md), OUT, QUICK=1 and RUNS as above. A peer that speaks the same protocol is measured
+# in the same run: PEER="shell command with {port} and {dir}", or PEER_ADDRESS=host:port with PEER_PID=n for one that runs already. DATA=dir of
+# NAME.ndjson.gz for bulk-NAME, DOCS=1000000 documents to read.
+bench-server:
+	cargo build --release -q -p jackdaw-cli -p jackdaw-bench-server
+	target/release/jackdaw-bench-server run --runs $(or $(RUNS),3) --docs $(or $(DOCS),1000000) $(if $(QUICK),--quick) \
+	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) $(if $(OUT),--out $(OUT)) $(if $(DATA),--data $(DATA)) \
+	    $(if $(PEER),--peer-command '$(PEER)') $(if $(PEER_ADDRESS),--peer-address $(PEER_ADDRESS)) $(if $(PEER_PID),--peer-pid $(PEER_PID))
+
 comma := ,
 
 # The benchmark programs are no default members: what `test` does for the rest, for them.
 bench-check:
-	cargo clippy -p jackdaw-bench -p jackdaw-bench-peers --all-targets -- -D warnings
+	cargo clippy -p jackdaw-bench -p jackdaw-bench-peers -p jackdaw-bench-server --all-targets -- -D warnings
 	cargo xtask test -p jackdaw-bench

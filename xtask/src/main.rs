@@ -1,8 +1,10 @@
 //! What cargo cannot do for this repository. `cargo xtask test` runs every test in a process of its own and names the
-//! ten slowest; `cargo xtask tidy` checks the rules that no lint knows.
+//! ten slowest; `cargo xtask clients` runs the suites of the official clients, `cargo xtask compat` writes COMPAT.md from their
+//! results; `cargo xtask tidy` checks the rules that no lint knows.
 
 #![forbid(unsafe_code)]
 
+mod clients;
 mod test;
 mod tidy;
 
@@ -17,6 +19,10 @@ usage: cargo xtask COMMAND
       Builds all tests, runs each in a process of its own and each doc test, and reports the ten slowest.
       --fast leaves out the tests that say they are slow (CONTRIBUTING.md tells how they do).
       FILTER keeps the tests whose name contains it; several are alternatives.
+  clients [--python] [--node] [--java] [--wire] [--newest] [--url URL [--peer]] [--prepare]
+      Builds the server, starts it, and runs the suites of the official clients against it (tests/clients/README.md).
+  compat
+      Writes COMPAT.md from the results of the last runs of `clients`.
   tidy
       Checks the rules that no lint knows and prints every violation.
 ";
@@ -28,6 +34,8 @@ fn main() -> ExitCode {
         "test" => {
             test::Selection::parse(words).and_then(|selection| test::run(&workspace_root(), &selection))
         }
+        "clients" => clients::run(&workspace_root(), words),
+        "compat" => clients::run(&workspace_root(), ["--compat".to_owned()].into_iter()),
         "tidy" => tidy::run(&workspace_root()),
         _ => {
             eprint!("{USAGE}");

@@ -7,6 +7,7 @@
 
 mod peers;
 mod report;
+mod strings;
 mod workloads;
 
 use std::io::Read as _;

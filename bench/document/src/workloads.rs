@@ -32,6 +32,9 @@ pub(crate) fn run(sets: &[Set], report: &mut Report) -> Result<()> {
     }
     sizes(sets, report)?;
     dictionaries(sets, report)?;
+    for set in sets {
+        crate::strings::run(set, report)?;
+    }
     text(report)
 }
 
@@ -133,7 +136,7 @@ fn parse(set: &Set, report: &mut Report) -> Result<()> {
 }
 
 /// Documents as storage has them: one after the other in one stretch of memory.
-struct Stored {
+pub(crate) struct Stored {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
@@ -157,7 +160,7 @@ impl Stored {
         self.ends.len()
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut start = 0;
         self.ends.iter().map(move |end| {
             let document = &self.bytes[start..*end as usize];
@@ -180,7 +183,7 @@ impl Stored {
     }
 }
 
-fn binary(set: &Set, mode: Mode) -> Stored {
+pub(crate) fn binary(set: &Set, mode: Mode) -> Stored {
     let mut context = Context::new();
     Stored::new(set.texts.iter().map(|text| {
         let bytes = context.parse_with(text, mode).unwrap().as_bytes().to_vec();
@@ -503,7 +506,7 @@ fn dictionaries(sets: &[Set], report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn strings(value: &Value<'_>, into: &mut Vec<Vec<u8>>) {
+pub(crate) fn strings(value: &Value<'_>, into: &mut Vec<Vec<u8>>) {
     match value {
         Value::Text(text) => into.push(text.to_bytes().into_owned()),
         Value::Array(array) => array.iter().for_each(|value| strings(&value, into)),

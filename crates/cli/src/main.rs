@@ -7,7 +7,11 @@
 
 mod bytes;
 mod exit;
+mod export;
+mod import;
 mod output;
+mod progress;
+mod remote;
 mod serve;
 mod storage;
 
@@ -16,6 +20,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+/// Requests allocate small blocks on one thread and free them on another; this allocator takes less time for it than the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A transactional document database.
 #[derive(Parser)]
@@ -29,6 +37,10 @@ struct Arguments {
 enum Command {
     /// Start the server
     Serve(serve::Arguments),
+    /// Import documents: lines of JSON, JSON files, CSV, dumps
+    Import(Box<import::Arguments>),
+    /// Export a database as a dump
+    Export(export::Arguments),
     /// Look at, check, copy and compact the directory of a storage environment
     Storage(storage::Arguments),
 }
@@ -39,7 +51,7 @@ fn main() -> ExitCode {
     let command = match arguments.command {
         // It has a log of its own, as its settings say.
         Command::Serve(arguments) => return finish(serve::run(arguments)),
-        Command::Storage(arguments) => arguments,
+        command => command,
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -47,7 +59,12 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
-    finish(storage::run(command))
+    finish(match command {
+        Command::Import(arguments) => import::run(*arguments),
+        Command::Export(arguments) => export::run(arguments),
+        Command::Storage(arguments) => storage::run(arguments),
+        Command::Serve(arguments) => serve::run(arguments),
+    })
 }
 
 fn finish(outcome: anyhow::Result<ExitCode>) -> ExitCode {

@@ -112,14 +112,26 @@ impl std::fmt::Display for ChangeVector<'_> {
 
 /// The entries of a change vector's text, without those of transactions' indexes.
 fn entries(text: &str) -> Vec<&str> {
-    let tag_is_transaction = |entry: &&str| !entry.starts_with("TRXN:");
-    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).filter(tag_is_transaction).collect()
+    all_entries(text).filter(|entry| !is_transaction(entry)).collect()
+}
+
+fn all_entries(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+fn is_transaction(entry: &str) -> bool {
+    entry.split_once(':').is_some_and(|(tag, _)| tag == TRXN)
+}
+
+/// A vector with the index of a cluster-wide transaction in place of any that it has.
+pub(crate) fn with_transaction(text: &str, index: i64, cluster_transaction_id: &DatabaseId) -> String {
+    format!("{},{TRXN}:{index}-{}", entries(text).join(", "), cluster_transaction_id.as_str())
 }
 
 /// The vector after a write of this database to a document that had `before`: other writers' entries stay.
 pub(crate) fn after_write(before: &str, tag: &str, etag: Etag, database: &DatabaseId) -> String {
     let mut text = format!("{tag}:{etag}-{}", database.as_str());
-    for entry in entries(before) {
+    for entry in all_entries(before) {
         let own = entry.rsplit_once('-').is_some_and(|(head, id)| {
             id == database.as_str() && head.split_once(':').is_some_and(|(t, _)| t == tag)
         });
@@ -132,8 +144,8 @@ pub(crate) fn after_write(before: &str, tag: &str, etag: Etag, database: &Databa
 
 /// The index of the cluster-wide transaction that a vector ends with.
 pub(crate) fn transaction_index(text: &str) -> Option<i64> {
-    let entry = text.split(',').map(str::trim).find(|entry| entry.starts_with("TRXN:"))?;
-    entry.strip_prefix("TRXN:")?.split('-').next()?.parse().ok()
+    let (_, index) = all_entries(text).find(|entry| is_transaction(entry))?.split_once(':')?;
+    index.split('-').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -160,7 +172,8 @@ mod tests {
         assert_eq!(after_write("", "A", 3, &database), format!("A:3-{id}"));
         assert_eq!(after_write(&format!("A:2-{id}"), "A", 3, &database), format!("A:3-{id}"));
         let cluster = format!("RAFT:1-{id},TRXN:9-abc");
-        assert_eq!(after_write(&cluster, "A", 3, &database), format!("A:3-{id}, RAFT:1-{id}"));
+        assert_eq!(after_write(&cluster, "A", 3, &database), format!("A:3-{id}, RAFT:1-{id}, TRXN:9-abc"));
+        assert_eq!(with_transaction(&cluster, 11, &database), format!("RAFT:1-{id},TRXN:11-{id}"));
         assert_eq!(transaction_index(&cluster), Some(9));
         assert_eq!(transaction_index(id), None);
     }

@@ -29,6 +29,18 @@ pub enum Error {
         /// Each of them.
         violations: Vec<ClusterViolation>,
     },
+    /// A document belongs to one collection for as long as it exists.
+    #[error(
+        "the document '{id}' is in the collection '{actual}' and cannot be stored in '{given}': delete it first"
+    )]
+    CollectionMismatch {
+        /// The document.
+        id: String,
+        /// Its collection.
+        actual: String,
+        /// The collection that it was to be stored in.
+        given: String,
+    },
     /// The id of a document cannot be one.
     #[error("{0}")]
     InvalidId(String),
@@ -41,6 +53,9 @@ pub enum Error {
     /// The operation exists, but not here.
     #[error("{0}")]
     NotSupported(String),
+    /// A cluster-wide transaction asks for what the cluster cannot agree on.
+    #[error("{0}")]
+    NotInCluster(String),
     /// The key of a compare-exchange value is too long.
     #[error("the compare-exchange key has {size} bytes; the longest allowed has {max}")]
     CompareExchangeKeyTooBig {
@@ -91,7 +106,7 @@ pub struct ClusterViolation {
     pub id: String,
     /// The expected index.
     pub expected: i64,
-    /// The index found; 0 when there was nothing.
+    /// The index found; -1 when there was nothing.
     pub actual: i64,
 }
 

@@ -1,6 +1,6 @@
 //! Documents on their way in: cleaned of what the database says itself, in the form in which they are stored.
 
-use jackdaw_document::{Context, Document, Object, Value};
+use jackdaw_document::{Builder, Context, Document, Object, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
@@ -22,11 +22,48 @@ impl IncomingDocument {
         IncomingDocument::from_value(&document.root(), context, database)
     }
 
+    /// As [`IncomingDocument::new`], for a document of `collection` if it names none itself. One that was parsed in the database's mode and has nothing to
+    /// be cleaned of is not built again.
+    pub fn in_collection(
+        document: &Document<'_>,
+        collection: &str,
+        context: &Context,
+        database: &Database,
+    ) -> Result<IncomingDocument> {
+        if let Some(collection) = clean_collection(document, database)? {
+            return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
+        }
+        let object = object_of(&document.root())?;
+        IncomingDocument::from_object_in(&object, collection, context, database)
+    }
+
+    /// Builds a document of a collection call by call: `build` writes the properties of the open root, but for `@metadata`.
+    ///
+    /// Errors: what `build` returns, and those of building.
+    pub fn build(
+        collection: &str,
+        context: &Context,
+        database: &Database,
+        build: impl FnOnce(&mut Builder<'_>) -> jackdaw_document::Result<()>,
+    ) -> Result<IncomingDocument> {
+        let collection = if collection.is_empty() { EMPTY_COLLECTION } else { collection };
+        let collection = database.collection_name(collection);
+        let document = context.build(database.document_mode(), |builder| {
+            builder.begin_object()?;
+            build(builder)?;
+            builder.name(METADATA)?;
+            builder.begin_object()?;
+            builder.name(COLLECTION)?;
+            builder.str(&collection)?;
+            builder.end()?;
+            builder.end()
+        })?;
+        Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection: collection.into_owned() })
+    }
+
     /// As [`IncomingDocument::new`], from a part of another document.
     pub fn from_value(value: &Value<'_>, context: &Context, database: &Database) -> Result<IncomingDocument> {
-        let object = value.as_object().ok_or_else(|| {
-            Error::InvalidArgument(format!("a document must be an object, not {}", value.type_name()))
-        })?;
+        let object = object_of(value)?;
         IncomingDocument::from_object(&object, context, database)
     }
 
@@ -36,12 +73,23 @@ impl IncomingDocument {
         context: &Context,
         database: &Database,
     ) -> Result<IncomingDocument> {
+        IncomingDocument::from_object_in(object, EMPTY_COLLECTION, context, database)
+    }
+
+    fn from_object_in(
+        object: &Object<'_>,
+        default: &str,
+        context: &Context,
+        database: &Database,
+    ) -> Result<IncomingDocument> {
+        let default = if default.is_empty() { EMPTY_COLLECTION } else { default };
+        let default = || database.collection_name(default).into_owned();
         let metadata = metadata_of(object)?;
         let collection = match metadata.and_then(|metadata| metadata.get(COLLECTION)) {
-            None | Some(Value::Null) => EMPTY_COLLECTION.to_owned(),
+            None | Some(Value::Null) => default(),
             Some(name) => match name.as_str() {
                 Some(name) if !name.is_empty() => database.collection_name(&name).into_owned(),
-                Some(_) => EMPTY_COLLECTION.to_owned(),
+                Some(_) => default(),
                 None => {
                     let found = name.type_name();
                     return Err(Error::InvalidArgument(format!(
@@ -61,23 +109,16 @@ impl IncomingDocument {
             }
             builder.name(METADATA)?;
             builder.begin_object()?;
-            let mut named = false;
             for (name, value) in metadata.iter().flat_map(Object::iter) {
                 let name = name.to_str();
                 if is_output_only(&name) {
                     continue;
                 }
                 builder.name(&name)?;
-                if name == COLLECTION {
-                    named = true;
-                    builder.str(&collection)?;
-                } else {
-                    builder.value(&value)?;
+                match value.as_str().filter(|given| name == COLLECTION && !given.is_empty()) {
+                    Some(_) => builder.str(&collection)?,
+                    None => builder.value(&value)?,
                 }
-            }
-            if !named {
-                builder.name(COLLECTION)?;
-                builder.str(&collection)?;
             }
             builder.end()?;
             builder.end()
@@ -115,13 +156,23 @@ impl IncomingDocument {
     }
 }
 
+/// A document's root. Error: it is no object.
+fn object_of<'a>(value: &Value<'a>) -> Result<Object<'a>> {
+    value.as_object().ok_or_else(|| {
+        Error::InvalidArgument(format!("a document must be an object, not {}", value.type_name()))
+    })
+}
+
 /// The collection of a document that can be stored as it is.
 fn clean_collection(document: &Document<'_>, database: &Database) -> Result<Option<String>> {
     let Some(object) = document.object() else { return Ok(None) };
     let Some(metadata) = metadata_of(&object)? else { return Ok(None) };
-    let Some(name) = metadata.get(COLLECTION).and_then(|name| name.as_str()).filter(|name| !name.is_empty())
-    else {
-        return Ok(None);
+    let name = match metadata.get(COLLECTION) {
+        None => std::borrow::Cow::Borrowed(EMPTY_COLLECTION),
+        Some(name) => match name.as_str().filter(|name| !name.is_empty()) {
+            Some(name) => name,
+            None => return Ok(None),
+        },
     };
     let is_clean = metadata.iter().all(|(name, _)| !is_output_only(&name.to_str()));
     Ok((is_clean && database.collection_name(&name) == name).then(|| name.into_owned()))

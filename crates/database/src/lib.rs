@@ -49,6 +49,7 @@ pub use change_vector::{ChangeVector, DatabaseId};
 pub use database::{ClusterIndex, Database, DatabaseOptions};
 pub use error::{ClusterViolation, Error, Result, ViolationKind};
 pub use incoming::IncomingDocument;
+pub use jackdaw_storage::Order;
 pub use merger::Pending;
 pub use metadata::Flags;
 pub use output::{Fields, append_json_string, print_document, print_metadata};

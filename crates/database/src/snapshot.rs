@@ -265,6 +265,46 @@ impl Snapshot {
         })
     }
 
+    /// How many tombstones there are of documents of a collection. Takes time by their number.
+    pub fn tombstone_count_of_collection(&self, collection: &str) -> Result<u64> {
+        let Some(record) = self.collection_record(collection)? else { return Ok(0) };
+        let (low, high) = (collection_key(record.number, 0), collection_key(record.number, i64::MAX));
+        let tombstones = self.transaction.table(schema::TOMBSTONES)?;
+        let by = By::Index(BY_COLLECTION);
+        let mut range =
+            tombstones.range(by, Bound::Included(&low), Bound::Included(&high), Order::Ascending)?;
+        let mut count = 0;
+        while range.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// The change vector of the whole database: that of its last write; empty when there was none.
+    pub fn change_vector(&self) -> Result<String> {
+        Ok(match self.last_etag()? {
+            0 => String::new(),
+            etag => {
+                ChangeVector::Own { tag: &self.shared.node_tag, etag, database: self.shared.id }.to_string()
+            }
+        })
+    }
+
+    /// Lets a document's change vector name the last cluster-wide transaction that wrote it, as far as its guard tells: what a cluster-wide
+    /// session sends back.
+    pub fn mark_with_guard(&self, document: &mut StoredDocument<'_>) -> Result<()> {
+        let guard = format!("{}{}", crate::transaction::compare_exchange::GUARD_PREFIX, document.id);
+        if let Some(guard) = self.compare_exchange(&guard)? {
+            let (text, id) = (document.change_vector.to_string(), &self.shared.cluster_transaction_id);
+            if crate::change_vector::transaction_index(&text) == Some(guard.index) {
+                return Ok(());
+            }
+            let marked = crate::change_vector::with_transaction(&text, guard.index, id);
+            document.change_vector = ChangeVector::Text(Cow::Owned(marked));
+        }
+        Ok(())
+    }
+
     /// The identities: names (ending in `|`) and values.
     pub fn identities(&self) -> Result<Vec<(String, i64)>> {
         let mut identities = Vec::new();

@@ -45,10 +45,7 @@ impl Database {
             compare_exchange: snapshot.compare_exchange_count()?,
             last_document_etag,
             last_etag,
-            change_vector: match last_etag {
-                0 => String::new(),
-                etag => format!("{}:{etag}-{}", snapshot.shared.node_tag, self.id().as_str()),
-            },
+            change_vector: snapshot.change_vector()?,
             size_on_disk: storage.data_file_size + storage.journal_size + storage.journal_spare_size,
             queued_jobs: self.queued_jobs(),
         })

@@ -135,10 +135,20 @@ fn cluster_transactions_are_whole_or_not() {
     );
     let delete = ClusterCommand::Delete { id: "users/1".to_owned(), known: None };
     let gone = run(&database, vec![delete]).unwrap();
-    assert_eq!(gone.results, [ClusterCommandResult::Delete { id: "users/1".to_owned(), deleted: true }]);
+    assert!(
+        matches!(&gone.results[..], [ClusterCommandResult::Delete { id, .. }] if id == "users/1"),
+        "{gone:?}"
+    );
+    assert!(database.read().unwrap().document("users/1").unwrap().is_none());
     assert!(database.read().unwrap().compare_exchange("rvn-atomic/users/1").unwrap().is_none());
     let sequential = ClusterCommand::Put { id: "users/".to_owned(), document: document.clone(), known: None };
-    assert!(matches!(run(&database, vec![sequential]), Err(Error::InvalidId(_))));
+    assert!(matches!(run(&database, vec![sequential]), Err(Error::NotInCluster(_))));
+    let identity = ClusterCommand::Put { id: "users|".to_owned(), document, known: None };
+    let named = run(&database, vec![identity]).unwrap();
+    assert!(
+        matches!(&named.results[..], [ClusterCommandResult::Put(stored)] if stored.id == "users/1"),
+        "{named:?}"
+    );
 }
 
 #[test]

@@ -79,11 +79,13 @@ fn what_is_stored_is_found_and_printed_with_its_metadata() {
 }
 
 #[test]
-fn a_document_keeps_its_first_id_and_a_collection_its_first_name() {
+fn a_document_has_the_id_of_its_last_write_and_a_collection_its_first_name() {
     let directory = tempfile::tempdir().unwrap();
     let database = open(&directory);
     put(&database, "Users/1", r#"{"@metadata":{"@collection":"Users"}}"#);
-    assert_eq!(put(&database, "users/1", r#"{"@metadata":{"@collection":"users"},"a":1}"#).id, "Users/1");
+    assert_eq!(put(&database, "users/1", r#"{"@metadata":{"@collection":"users"},"a":1}"#).id, "users/1");
+    let moved = try_put(&database, "users/1", r#"{"@metadata":{"@collection":"Others"}}"#, Expected::Any);
+    assert!(matches!(moved, Err(Error::CollectionMismatch { .. })), "{moved:?}");
     assert_eq!(put(&database, "x", "{}").collection.as_ref(), "@empty");
     let snapshot = database.read().unwrap();
     assert_eq!(json(&snapshot, "users/1").unwrap()["@metadata"]["@collection"], "Users");
@@ -180,7 +182,8 @@ fn documents_are_walked_by_prefix_by_etag_and_by_collection() {
             &format!(r#"{{"i":{i},"@metadata":{{"@collection":"{collection}"}}}}"#),
         );
     }
-    put(&database, "n/00", r#"{"i":0,"@metadata":{"@collection":"Odd"}}"#); // moves to another collection, last by etag
+    delete(&database, "n/00", Expected::Any).unwrap();
+    put(&database, "n/00", r#"{"i":0,"@metadata":{"@collection":"Odd"}}"#); // in another collection, last by etag
     let snapshot = database.read().unwrap();
     let mut seen = Vec::new();
     snapshot
@@ -197,8 +200,8 @@ fn documents_are_walked_by_prefix_by_etag_and_by_collection() {
     };
     snapshot.documents_by_etag(49, Order::Ascending, &mut collect).unwrap();
     snapshot.documents_of_collection("even", 5, Order::Descending, &mut collect).unwrap();
-    assert_eq!(etags, [49, 50, 51, 5, 3]);
-    assert_eq!(snapshot.last_etag_of_collection("Odd").unwrap(), 51);
+    assert_eq!(etags, [49, 50, 52, 5, 3]);
+    assert_eq!(snapshot.last_etag_of_collection("Odd").unwrap(), 52);
     let counts: Vec<_> = snapshot.collections().unwrap().iter().map(|each| each.documents).collect();
     assert_eq!(counts, [24, 26]);
 }

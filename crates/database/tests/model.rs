@@ -70,9 +70,11 @@ impl Model {
                     if before.is_some() && matches!(write, Write::PutNew { .. }) {
                         return None;
                     }
-                    let id = before.map_or(id.clone(), |(id, ..)| id.clone());
+                    if before.is_some_and(|(_, before, _)| *before != collection.to_lowercase()) {
+                        return None;
+                    }
                     model.tombstones.remove(&key);
-                    model.documents.insert(key, (id, collection.to_lowercase(), *value));
+                    model.documents.insert(key, (id.clone(), collection.to_lowercase(), *value));
                 }
                 Write::Delete { id } => {
                     let key = id.to_lowercase();
@@ -209,7 +211,14 @@ fn history(seed: u64) -> Result<u64, String> {
                     }
                     (Ok(()), _) if lost => return Err(format!("{job:?} was acknowledged after a lost one")),
                     (Ok(()), _) => return Err(format!("{job:?} should have failed")),
-                    (Err(Error::InvalidOperation(_) | Error::Concurrency { .. }), None) => {}
+                    (
+                        Err(
+                            Error::InvalidOperation(_)
+                            | Error::Concurrency { .. }
+                            | Error::CollectionMismatch { .. },
+                        ),
+                        None,
+                    ) => {}
                     (Err(Error::Storage(_)), Some(next)) if disk.has_crashed() => {
                         // Nobody knows: it may be there or not, but then with all before it.
                         lost = true;
@@ -217,7 +226,7 @@ fn history(seed: u64) -> Result<u64, String> {
                     }
                     (Err(Error::Storage(_)), None) if disk.has_crashed() => lost = true,
                     // It ran on a state without the lost ones.
-                    (Err(Error::Concurrency { .. }), _) if lost => {}
+                    (Err(Error::Concurrency { .. } | Error::CollectionMismatch { .. }), _) if lost => {}
                     (Err(error), _) => return Err(format!("{job:?}: {error}")),
                 }
             }

@@ -3,7 +3,7 @@
 //! Every document has one, and many are read and written per request, so both ways go eight characters at a time, without tables and without allocation. The new form is a
 //! decimal integer; the old one looks like a GUID: `01000000-0000-0005-0000-00000000012C`.
 
-use crate::text::number::{INTEGER_TEXT_MAX, integer_text};
+use crate::text::number;
 
 /// An etag of 128 bits that is written like a GUID, in upper case: the higher is the later.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -23,20 +23,14 @@ impl GuidEtag {
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<GuidEtag> {
         let text: &[u8; GUID_ETAG_TEXT_SIZE] = text.try_into().ok()?;
-        if text[8] != b'-' || text[13] != b'-' || text[18] != b'-' || text[23] != b'-' {
+        if (text[8] ^ b'-') | (text[13] ^ b'-') | (text[18] ^ b'-') | (text[23] ^ b'-') != 0 {
             return None;
         }
         let word = |at: usize| crate::simd::word(&text[at..]);
         let two = |left: usize, right: usize| (word(left) & 0xFFFF_FFFF) | word(right) << 32;
         // 8 digits, 4 and 4, 4 and 4, 8: the fifth group has twelve.
-        let (first, first_good) = digits_to_u32(word(0));
-        let (second, second_good) = digits_to_u32(two(9, 14));
-        let (third, third_good) = digits_to_u32(two(19, 24));
-        let (fourth, fourth_good) = digits_to_u32(word(28));
-        if !(first_good & second_good & third_good & fourth_good) {
-            return None;
-        }
-        Some(GuidEtag { restarts: first << 32 | second, changes: third << 32 | fourth })
+        let [restarts, changes] = hexadecimal([word(0), two(9, 14), two(19, 24), word(28)])?;
+        Some(GuidEtag { restarts, changes })
     }
 
     /// Writes the text.
@@ -59,21 +53,45 @@ impl GuidEtag {
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// The value of eight hexadecimal digits, the first in the lowest byte, and whether they all are.
+/// The values of 32 hexadecimal digits, the first in the lowest byte of the first word; `None` if one is none.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-fn digits_to_u32(word: u64) -> (u64, bool) {
+fn hexadecimal(words: [u64; 4]) -> Option<[u64; 2]> {
+    crate::simd::x86::hexadecimal(words)
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+fn hexadecimal(words: [u64; 4]) -> Option<[u64; 2]> {
+    hexadecimal_portable(words)
+}
+
+/// As `hexadecimal`, in plain words.
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+fn hexadecimal_portable(words: [u64; 4]) -> Option<[u64; 2]> {
+    let [first, second, third, fourth] = words.map(digits_to_u32);
+    if first.1 | second.1 | third.1 | fourth.1 != 0 {
+        return None;
+    }
+    Some([first.0 << 32 | second.0, third.0 << 32 | fourth.0])
+}
+
+/// The value of eight hexadecimal digits, the first in the lowest byte, and something other than 0 if one is none.
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+#[inline(always)]
+fn digits_to_u32(word: u64) -> (u64, u64) {
     // Per byte, in its high bit. Bytes from 0x80 on would carry into their neighbours, so they are refused apart.
     let digit = !(word ^ (ONES * 0x30)).wrapping_add(ONES * 0x76) & HIGHS;
     let lower = word | (ONES * 0x20);
     let letter = lower.wrapping_add(ONES * 0x1F) & !lower.wrapping_add(ONES * 0x19) & HIGHS;
-    let good = word & HIGHS == 0 && digit | letter == HIGHS;
+    let bad = (word & HIGHS) | ((digit | letter) ^ HIGHS);
     let nibbles = (word & (ONES * 0x0F)) + (word >> 6 & ONES) * 9;
     let value = nibbles.swap_bytes();
     let value = (value | value >> 4) & 0x00FF_00FF_00FF_00FF;
     let value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF;
-    ((value | value >> 16) & 0xFFFF_FFFF, good)
+    ((value | value >> 16) & 0xFFFF_FFFF, bad)
 }
 
 /// Eight upper-case hexadecimal digits of a value below 2^32.
@@ -106,11 +124,17 @@ pub fn parse_decimal(text: &[u8]) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
+/// The longest text of a decimal etag, in bytes.
+pub const DECIMAL_ETAG_TEXT_MAX: usize = 20;
+
 /// Writes a decimal etag into `buffer` and returns the part used.
 #[inline]
 #[must_use]
-pub fn format_decimal(etag: i64, buffer: &mut [u8; INTEGER_TEXT_MAX]) -> &[u8] {
-    integer_text(etag, buffer)
+pub fn format_decimal(etag: i64, buffer: &mut [u8; DECIMAL_ETAG_TEXT_MAX]) -> &[u8] {
+    let mut room = [0; number::INTEGER_TEXT_MAX];
+    let size = number::put_integer(etag, &mut room);
+    buffer.copy_from_slice(&room[..DECIMAL_ETAG_TEXT_MAX]);
+    &buffer[..size]
 }
 
 #[cfg(test)]
@@ -161,13 +185,29 @@ mod tests {
         assert_eq!(GuidEtag::parse(&good[..35]), None);
     }
 
+    /// Both ways to read digits agree, on digits and on anything else.
+    #[test]
+    fn wide_and_plain_reading_agree() {
+        let mut seed = 1u64;
+        for round in 0..20_000 {
+            let words = [(); 4].map(|()| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let digits = u32_to_digits(seed >> 32);
+                let word = u64::from_le_bytes(digits) | if round % 3 == 0 { ONES * 0x20 } else { 0 };
+                // Now and then one bit is another.
+                if seed >> 8 & 7 == 0 { word ^ 1 << (seed & 63) } else { word }
+            });
+            assert_eq!(hexadecimal(words), hexadecimal_portable(words), "{words:x?}");
+        }
+    }
+
     #[test]
     fn decimal() {
-        let mut buffer = [0; INTEGER_TEXT_MAX];
-        for etag in [0, 1, 9, 10, 99, 100, 12_345, i64::MAX] {
+        let mut buffer = [0; DECIMAL_ETAG_TEXT_MAX];
+        for etag in [0, 1, 9, 10, 99, 100, 12_345, i64::MAX, i64::MIN] {
             let text = format_decimal(etag, &mut buffer).to_vec();
             assert_eq!(text, etag.to_string().as_bytes());
-            assert_eq!(parse_decimal(&text), Some(etag));
+            assert_eq!(parse_decimal(&text), (etag >= 0).then_some(etag));
         }
         for wrong in ["", "-1", "01", "9223372036854775808", "99999999999999999999", "1 ", "a"] {
             assert_eq!(parse_decimal(wrong.as_bytes()), None, "{wrong}");

@@ -78,6 +78,9 @@ pub(crate) mod kind {
 pub(crate) mod head {
     pub(crate) const PAYLOAD_WIDTH: u8 = 0b0011;
     pub(crate) const NAME_WIDTH_SHIFT: u32 = 2;
+    /// This in the bits of the name ids' width (which needs no 3: there are fewer than 2^24 names) says that each id is one more than the one before; only the
+    /// first stands there, as a varint.
+    pub(crate) const NAME_IDS_RUN: u8 = 3;
     pub(crate) const UNIFORM: u8 = 0b0100;
     pub(crate) const PACKED: u8 = 0b1000;
     pub(crate) const COUNT_SHIFT: u32 = 4;

@@ -36,10 +36,11 @@
 //! | overlays and differences | `edit` |
 //! | memory and caches | [`Context`], [`ContextPool`] |
 //! | compression of names and strings | [`Dictionary`] |
+//! | finding where values end in a long text | [`structure`] |
 //! | etags and dates | [`etag`], [`date`] |
 //!
 //! The crate knows nothing of storage, collections or the network. Unsafe code is in `simd` (which has also the check for short ASCII text that reading uses), in
-//! `build::buffer`, and in the two calls of the parser that choose an instruction set.
+//! `build::buffer`, `build::names`, `text::append` and `dictionary::lanes`, and in the two calls of the parser that choose an instruction set.
 
 mod build;
 mod context;
@@ -62,4 +63,5 @@ pub use edit::{Difference, Overlay, differences};
 pub use error::{Damage, Error, Result, TextError, TextErrorKind};
 pub use limits::Limits;
 pub use read::{Array, Document, Number, Object, Path, Property, Text, Value};
+pub use simd::structure;
 pub use text::{ChunkPrinter, Style, TextStream};

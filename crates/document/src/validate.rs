@@ -159,10 +159,10 @@ impl Check {
             }
             kind::NUMBER_TEXT => {
                 let text = self.counted(document, position, highest)?;
-                if number::is_number(text) {
-                    Ok(())
-                } else {
-                    Err(damage(position, "the text is no JSON number"))
+                match number::parse_whole(text) {
+                    Some(number::Parsed::Text) => Ok(()),
+                    Some(_) => Err(damage(position, "a number as text that another kind holds")),
+                    None => Err(damage(position, "the text is no JSON number")),
                 }
             }
             0x40..=0x42 | 0x44 | 0x45 => self.string(document, kind, position, highest),
@@ -199,7 +199,8 @@ impl Check {
         }
     }
 
-    fn head(&self, document: &Document<'_>, position: u32, least_size: u32, highest: u32) -> Result<()> {
+    /// Checks the count in a container's head; returns where it ends.
+    fn head(&self, document: &Document<'_>, position: u32, least_size: u32, highest: u32) -> Result<u32> {
         let count = u32::from(document.bytes.byte(position) >> head::COUNT_SHIFT);
         let (count, after) = if count as usize == head::COUNT_FOLLOWS {
             self.varint(document, position + 1, highest)?
@@ -212,7 +213,7 @@ impl Check {
         if u64::from(after) + u64::from(count) * u64::from(least_size) > u64::from(highest) {
             return Err(damage(position, "more entries than bytes"));
         }
-        Ok(())
+        Ok(after)
     }
 
     fn array(
@@ -254,7 +255,13 @@ impl Check {
         highest: u32,
         depth: u32,
     ) -> Result<u32> {
-        self.head(document, position, 3, highest)?;
+        let after_count = self.head(document, position, 2, highest)?;
+        if document.bytes.byte(position) >> head::NAME_WIDTH_SHIFT & 3 == head::NAME_IDS_RUN {
+            let (first, _) = self.varint(document, after_count, highest)?;
+            if first as usize > format::NAME_COUNT_MAX {
+                return Err(damage(position, "a name id without a name"));
+            }
+        }
         let object = Object::at(*document, position);
         if object.end() > u64::from(highest) {
             return Err(damage(position, "an object reaches into its container"));

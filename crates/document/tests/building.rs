@@ -50,6 +50,20 @@ fn calls_in_order_make_a_document() {
     assert_eq!(array.to_json(Style::Compact), r#"[1.0,1e300,"aGVsbG8=","aGk="]"#);
 }
 
+/// The bytes of the worked example in `docs/format/document.md`.
+#[test]
+fn the_worked_example() {
+    let context = Context::new();
+    let document = context.parse(r#"{"id":7,"tags":["a","bc"],"price":1.10}"#).unwrap();
+    let expected = [
+        &b"a\x01bc\x02"[..],
+        &[0x24, 0x40, 4, 1, 110, 2, 0x3C, 0, 0x03, 0x50, 0x20, 7, 6, 2],
+        b"idtagsprice",
+        &[2, 6, 11, 0x60, 22, 3, 0, 0xD1],
+    ];
+    assert_eq!(document.as_bytes(), expected.concat());
+}
+
 #[test]
 fn calls_out_of_order_are_refused() {
     let context = Context::new();

@@ -34,6 +34,9 @@ const FINISH: u8 = 1;
 /// End now.
 const ABORT: u8 = 2;
 
+/// Head and body of a small answer are copied together: the system takes longer for two pieces than for one and a copy.
+const GATHERED_SIZE_MAX: usize = 2048;
+
 /// How long a peer may take for what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -306,7 +309,19 @@ impl AsyncWrite for WatchedSocket {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        let size: usize = slices.iter().map(|slice| slice.len()).sum();
+        let outcome = match size <= GATHERED_SIZE_MAX {
+            true => {
+                let mut gathered = [0; GATHERED_SIZE_MAX];
+                let mut end = 0;
+                for slice in slices {
+                    gathered[end..end + slice.len()].copy_from_slice(slice);
+                    end += slice.len();
+                }
+                Pin::new(&mut self.socket).poll_write(context, &gathered[..end])
+            }
+            false => Pin::new(&mut self.socket).poll_write_vectored(context, slices),
+        };
         self.wrote(outcome)
     }
 

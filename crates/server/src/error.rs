@@ -9,6 +9,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
+use jackdaw_smuggler::Error as SmugglerError;
 use jackdaw_storage::Error as StorageError;
 use serde_json::{Map, Value};
 
@@ -70,6 +71,10 @@ kinds! {
     Concurrency => CONFLICT, "Raven.Client.Exceptions.ConcurrencyException";
     /// A cluster-wide transaction found another value than the one expected.
     ClusterTransactionConcurrency => CONFLICT, "Raven.Client.Exceptions.ClusterTransactionConcurrencyException";
+    /// A document is in another collection.
+    CollectionMismatch => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
+    /// The cluster cannot agree on it.
+    NotInCluster => INTERNAL_SERVER_ERROR, "Raven.Server.Rachis.RachisApplyException";
     /// A document that the request builds on does not exist.
     DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
     /// A bulk insert ended before its end.
@@ -157,6 +162,11 @@ impl WireError {
         &self.0.headers
     }
 
+    /// The same, to be added to.
+    pub(crate) fn headers_mut(&mut self) -> &mut HeaderMap {
+        &mut self.0.headers
+    }
+
     /// The text that clients show: `<type>: <message>`.
     pub(crate) fn full_text(&self) -> String {
         format!("{}: {}", self.0.kind.type_name(), self.0.message)
@@ -212,6 +222,26 @@ fn storage_kind(error: &StorageError) -> ErrorKind {
     }
 }
 
+/// Errors of imports, exports and bulk inserts.
+impl From<SmugglerError> for WireError {
+    fn from(error: SmugglerError) -> WireError {
+        let message = error.to_string();
+        match error {
+            SmugglerError::Database(error) => error.into(),
+            SmugglerError::NotSupported { .. } => ErrorKind::NotSupported.error(message),
+            SmugglerError::Options(_) => ErrorKind::Argument.error(message),
+            SmugglerError::Cancelled => ErrorKind::Cancelled.error("The operation was canceled."),
+            // The body's own error (a connection that broke, a sender too slow) comes through the reader.
+            SmugglerError::Io { source, .. }
+                if source.get_ref().is_some_and(|inner| inner.is::<WireError>()) =>
+            {
+                crate::body::unwrap(source)
+            }
+            _ => ErrorKind::InvalidData.error(message),
+        }
+    }
+}
+
 /// Errors of a database, with the properties that clients read.
 impl From<DatabaseError> for WireError {
     fn from(error: DatabaseError) -> WireError {
@@ -226,11 +256,16 @@ impl From<DatabaseError> for WireError {
                 let violations: Vec<Value> = violations.iter().map(violation).collect();
                 ErrorKind::ClusterTransactionConcurrency
                     .error(message)
+                    .with("Id", Value::Null)
+                    .with("ExpectedChangeVector", Value::Null)
+                    .with("ActualChangeVector", Value::Null)
                     .with("ConcurrencyViolations", violations)
             }
             DatabaseError::InvalidId(_) | DatabaseError::InvalidArgument(_) => {
                 ErrorKind::Argument.error(message)
             }
+            DatabaseError::CollectionMismatch { .. } => ErrorKind::CollectionMismatch.error(message),
+            DatabaseError::NotInCluster(_) => ErrorKind::NotInCluster.error(message),
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
             DatabaseError::CompareExchangeKeyTooBig { .. } => {

@@ -45,6 +45,7 @@ mod request;
 mod response;
 mod router;
 mod routes;
+mod sample_data;
 mod service;
 pub mod settings;
 mod state;
@@ -52,4 +53,5 @@ mod wire;
 
 pub use listener::{Server, ServerError};
 pub use logging::LogControl;
+pub use routes::RouteTable;
 pub use settings::{SETTINGS, Settings, SettingsError};

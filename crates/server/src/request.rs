@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, header};
 use hyper::upgrade::OnUpgrade;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::body::{BodyLimits, RequestBody};
 use crate::databases::LoadedDatabase;
@@ -91,13 +92,20 @@ impl Request {
         self.body.bytes().await
     }
 
-    /// The whole body as a small JSON value of a known shape. Documents do not come this way: `jackdaw_document` parses those.
+    /// The whole body as a small JSON object of a known shape. Documents do not come this way: `jackdaw_document` parses those.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let invalid = |what: &'static str| ErrorKind::InvalidData.error(what);
         let bytes = self.bytes().await?;
         if bytes.is_empty() {
-            return Err(ErrorKind::InvalidData.error("the body is empty; it must be a JSON object"));
+            return Err(invalid("the body is empty; it must be a JSON object"));
         }
-        Ok(serde_json::from_slice(&bytes)?)
+        let text = std::str::from_utf8(&bytes).map_err(|_| invalid("the body is not UTF-8"))?;
+        // By way of a value: a shape would also be read from an array of its members.
+        let value: Value = serde_json::from_str(text)?;
+        if !value.is_object() {
+            return Err(invalid("the body must be a JSON object"));
+        }
+        Ok(T::deserialize(value)?)
     }
 
     /// The connection for a WebSocket, once 101 was answered; `None` when the client did not ask for one.

@@ -28,6 +28,7 @@ pub(crate) const REFRESH_TOPOLOGY: HeaderName = HeaderName::from_static("refresh
 pub(crate) const REFRESH_CLIENT_CONFIGURATION: HeaderName =
     HeaderName::from_static("refresh-client-configuration");
 
+const OCTET_STREAM: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
 /// Pieces of a streamed answer that may wait for the client.
@@ -104,6 +105,18 @@ impl Response {
         (PieceSender { sender, is_whole }, response)
     }
 
+    /// 200 with a file that is written while it is sent, as it is: what is in it may be compressed, so it is not compressed again.
+    pub(crate) fn stream_file(file_name: &str) -> (PieceSender, Response) {
+        let (sender, response) = Response::stream_json();
+        // What stands between the quotes must not end them.
+        let name: String =
+            file_name.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\' | '/')).collect();
+        let response = response
+            .header(header::CONTENT_TYPE, OCTET_STREAM)
+            .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\""));
+        (sender, response)
+    }
+
     /// An error as its answer to a request for `url`.
     pub(crate) fn of_error(error: &WireError, url: &str) -> Response {
         let mut response = Response::json(error.body(url)).status(error.kind().status());
@@ -175,12 +188,16 @@ impl Response {
         let Response { status, mut headers, mut body } = self;
         headers.insert(RAVEN_SERVER_VERSION, HeaderValue::from_static(SERVER_VERSION));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        if status != StatusCode::SWITCHING_PROTOCOLS && !headers.contains_key(header::CONTENT_TYPE) {
+        // Clients want a type on answers without a body too, but for those that have done something and say no more.
+        let is_silent = matches!(&body, Content::Bytes(bytes) if bytes.is_empty())
+            && matches!(status, StatusCode::CREATED | StatusCode::ACCEPTED | StatusCode::NO_CONTENT);
+        let is_typed = headers.contains_key(header::CONTENT_TYPE);
+        if status != StatusCode::SWITCHING_PROTOCOLS && !is_typed && !is_silent {
             headers.insert(header::CONTENT_TYPE, JSON);
         }
         let may_compress = match &body {
             Content::Bytes(bytes) => bytes.len() >= COMPRESSED_SIZE_MIN,
-            Content::Stream(_) => true,
+            Content::Stream(_) => headers.get(header::CONTENT_TYPE) != Some(&OCTET_STREAM),
         };
         if may_compress
             && let Some(coding) = accept_encoding

@@ -20,6 +20,27 @@ use crate::request::{DatabaseRequest, ServerRequest};
 use crate::response::Response;
 use crate::router::Router;
 
+/// All routes of the API without a server behind them, for tools that list or try them.
+pub struct RouteTable(Router<Route>);
+
+impl RouteTable {
+    /// The routes of every server.
+    #[expect(clippy::new_without_default, reason = "there is nothing default about all routes")]
+    pub fn new() -> RouteTable {
+        RouteTable(crate::endpoints::router())
+    }
+
+    /// Methods and routes; a parameter of a route is in braces.
+    pub fn all(&self) -> impl Iterator<Item = (&Method, &str)> {
+        self.0.routes().iter().map(|(method, route)| (method, &**route))
+    }
+
+    /// Whether a request would find a handler. Does all the work that finding it takes, and allocates nothing.
+    pub fn has(&self, method: &Method, path: &str) -> bool {
+        self.0.find(method, path).is_ok()
+    }
+}
+
 type Answer = Pin<Box<dyn Future<Output = Result<Response>> + Send>>;
 
 /// A handler.

@@ -24,6 +24,7 @@ use crate::router::{NoMatch, NormalPath};
 use crate::routes::Route;
 use crate::state::ServerState;
 use crate::wire::client_configuration::ClientConfiguration;
+use crate::wire::database_record::DatabaseRecord;
 
 /// The etag of the cluster's topology: one node, which never changes.
 pub(crate) const CLUSTER_TOPOLOGY_ETAG: i64 = 1;
@@ -43,11 +44,15 @@ pub(crate) async fn serve(
     let accept_encoding = head.headers.get(header::ACCEPT_ENCODING).cloned();
     let told = Told { method: head.method.clone(), uri: head.uri.clone() };
     let body = RequestBody::of_connection(incoming, &head.headers, state.body_limits(), &state);
-    let response = match body {
-        Ok(body) => AssertUnwindSafe(answer(&state, head, body)).catch_unwind().await,
-        Err(error) => Ok(Response::of_error(&error, told.url())),
+    let outcome = match body {
+        Ok(body) => AssertUnwindSafe(dispatch(&state, head, body)).catch_unwind().await,
+        Err(error) => Ok(Err(error)),
     };
-    let response = response.unwrap_or_else(|panic| after_panic(&state, panic, &told));
+    let response = match outcome {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => Response::of_error(&error, told.url()),
+        Err(panic) => after_panic(&state, panic, &told),
+    };
     if response.status_code() == StatusCode::SWITCHING_PROTOCOLS {
         connection.is_upgraded();
     }
@@ -151,16 +156,12 @@ async fn dispatch(state: &Arc<ServerState>, head: Parts, body: RequestBody) -> R
         Route::Database(handler) => {
             let (database, request) = with_database(state, request).await?;
             let about = About::new(state, &database, &request);
-            let url = request.url().to_owned();
-            let outcome = handler(DatabaseRequest { state: state.clone(), database, request }).await;
-            Ok(about.complete(outcome, &url))
+            about.complete(handler(DatabaseRequest { state: state.clone(), database, request }).await)
         }
         Route::DatabaseInline(handler) => {
             let (database, request) = with_database(state, request).await?;
             let about = About::new(state, &database, &request);
-            let url = request.url().to_owned();
-            let outcome = handler(DatabaseRequest { state: state.clone(), database, request });
-            Ok(about.complete(outcome, &url))
+            about.complete(handler(DatabaseRequest { state: state.clone(), database, request }))
         }
     }
 }
@@ -197,10 +198,7 @@ impl About {
         let refresh_client_configuration = match number("client-configuration-etag") {
             // A client that has none says so with a word that is no number, or with nothing.
             None => false,
-            Some(known) => {
-                let current = effective_client_configuration(state, database);
-                current.is_some_and(|current| current.etag != known)
-            }
+            Some(known) => client_configuration_etag(state, &record).is_some_and(|current| current != known),
         };
         About {
             cluster_transaction_id: database.cluster_transaction_id_header().clone(),
@@ -209,9 +207,11 @@ impl About {
         }
     }
 
-    fn complete(self, outcome: Result<Response>, url: &str) -> Response {
-        let mut response = outcome.unwrap_or_else(|error| Response::of_error(&error, url));
-        let headers = response.headers_mut();
+    fn complete(self, mut outcome: Result<Response>) -> Result<Response> {
+        let headers = match &mut outcome {
+            Ok(response) => response.headers_mut(),
+            Err(error) => error.headers_mut(),
+        };
         headers.insert(DATABASE_CLUSTER_TX_ID, self.cluster_transaction_id);
         if self.refresh_topology {
             headers.insert(REFRESH_TOPOLOGY, YES);
@@ -219,8 +219,14 @@ impl About {
         if self.refresh_client_configuration {
             headers.insert(REFRESH_CLIENT_CONFIGURATION, YES);
         }
-        response
+        outcome
     }
+}
+
+/// The etag of what clients of a database are told to do, without a copy of it: every request of a client asks.
+fn client_configuration_etag(state: &ServerState, record: &DatabaseRecord) -> Option<i64> {
+    let own = record.client.as_ref().filter(|own| !own.disabled).map(|own| own.etag);
+    own.or_else(|| state.client_configuration().filter(|all| !all.disabled).map(|all| all.etag))
 }
 
 /// What clients of a database are told to do: its own configuration, else the server's.

@@ -469,6 +469,17 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_is_documented() {
+        let page = include_str!("../../../docs/operations/settings.md");
+        for setting in SETTINGS {
+            let default =
+                if setting.default.is_empty() { String::new() } else { format!("`{}`", setting.default) };
+            let line = format!("| `{}` | {default} | {} |", setting.name, setting.help);
+            assert!(page.contains(&line), "docs/operations/settings.md lacks: {line}");
+        }
+    }
+
+    #[test]
     fn what_is_unknown_or_makes_no_sense_is_refused() {
         for (name, value) in [
             ("colour", "red"),

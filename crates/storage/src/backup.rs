@@ -35,6 +35,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"JDWBACK\0");
 const VERSION: u32 = 1;
 const HEAD_SIZE: usize = 32;
 const END: u64 = u64::MAX;
+/// Bytes of a long run that are restored at a time.
+const PIECE_SIZE: usize = 1 << 20;
 
 impl Environment {
     /// Copies the newest durable state into a directory, which is made and must be empty: an environment that can be opened.
@@ -58,7 +60,10 @@ impl ReadTransaction {
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<TransactionId> {
         let target = Target::create(directory.as_ref())?;
         let root = self.root()?;
-        self.each_extent(root.page_count, |number, bytes| target.write(number, bytes))?;
+        self.each_extent(root.page_count, |number, head, rest| {
+            target.write(number, 0, head)?;
+            target.write(number, head.len() as u64, rest)
+        })?;
         target.finish(self.id(), if self.id().0 == 0 { 0 } else { root.page_count })?;
         Ok(self.id())
     }
@@ -80,11 +85,12 @@ impl ReadTransaction {
         };
         put(&head)?;
         let mut extents = 0_u64;
-        self.each_extent(root.page_count, |number, bytes| {
+        self.each_extent(root.page_count, |number, head, rest| {
             extents += 1;
             put(&number.0.to_le_bytes())?;
-            put(&(bytes.len() as u64).to_le_bytes())?;
-            put(bytes)
+            put(&((head.len() + rest.len()) as u64).to_le_bytes())?;
+            put(head)?;
+            put(rest)
         })?;
         put(&END.to_le_bytes())?;
         put(&extents.to_le_bytes())?;
@@ -93,8 +99,13 @@ impl ReadTransaction {
         Ok(self.id())
     }
 
-    /// Calls `f` with every page and whole run in use, ascending, its checksum in place.
-    fn each_extent(&self, page_count: u64, mut f: impl FnMut(PageNumber, &[u8]) -> Result<()>) -> Result<()> {
+    /// Calls `f` with every page and whole run in use, ascending, its checksum in place: a page as one piece, a run as its header and
+    /// its value.
+    fn each_extent(
+        &self,
+        page_count: u64,
+        mut f: impl FnMut(PageNumber, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
         if self.id().0 == 0 {
             return Ok(());
         }
@@ -102,25 +113,27 @@ impl ReadTransaction {
         free_space::each_free(self, page_count, |range| free.push(range))?;
         let mut free = free.into_iter().peekable();
         let mut at = 0;
-        let mut copy = Vec::new();
         while at < page_count {
             if let Some(range) = free.next_if(|r| r.start <= at) {
                 at = at.max(range.end);
                 continue;
             }
             let number = PageNumber(at);
-            let page = self.page(number)?;
-            copy.clear();
-            if header::kind(page) == Some(PageKind::Overflow) {
+            let mut page = *self.page(number)?;
+            if header::kind(&page) == Some(PageKind::Overflow) {
+                // A value may be as long as memory: it is passed on from where it is.
                 let value = self.run(number)?;
-                copy.extend_from_slice(&page[..PAGE_HEADER_SIZE]);
-                copy.extend_from_slice(value);
+                let head = &mut page[..PAGE_HEADER_SIZE];
+                let mut hash = header::begin_checksum(head);
+                hash.update(value);
+                header::store_checksum(head, hash.digest());
+                f(number, head, value)?;
+                at += header::run_pages(value.len() as u64);
             } else {
-                copy.extend_from_slice(page);
+                header::seal(&mut page);
+                f(number, &page, &[])?;
+                at += 1;
             }
-            header::seal(&mut copy);
-            f(number, &copy)?;
-            at += (copy.len() as u64).div_ceil(PAGE_SIZE as u64);
         }
         Ok(())
     }
@@ -150,7 +163,7 @@ pub fn restore(stream: &mut dyn Read, directory: impl AsRef<Path>) -> Result<Tra
     let (id, page_count) = (TransactionId(read_u64(&head, 16)), read_u64(&head, 24));
     let target = Target::create(directory.as_ref())?;
     let (mut extents, mut next) = (0_u64, 0_u64);
-    let mut bytes = Vec::new();
+    let mut buffer = vec![0; PIECE_SIZE];
     loop {
         let number = stream.number()?;
         if number == END {
@@ -168,27 +181,30 @@ pub fn restore(stream: &mut dyn Read, directory: impl AsRef<Path>) -> Result<Tra
         if next > page_count {
             return Err(damaged(format!("page {number} lies beyond the last of {page_count}")));
         }
-        // In pieces, so that a wrong size meets the end of the stream and not the end of memory.
-        bytes.clear();
-        while (bytes.len() as u64) < size {
-            let piece = (size - bytes.len() as u64).min(1 << 20) as usize;
-            let at = bytes.len();
-            bytes.resize(at + piece, 0);
-            stream.fill(&mut bytes[at..])?;
+        let number = PageNumber(number);
+        let size = size as usize;
+        let first = &mut buffer[..size.min(PAGE_SIZE)];
+        stream.fill(first)?;
+        let is_run = header::kind(first) == Some(PageKind::Overflow);
+        let expected_size =
+            if is_run { run_length(first).saturating_add(PAGE_HEADER_SIZE as u64) } else { PAGE_SIZE as u64 };
+        if expected_size != size as u64 || header::number(first) != number {
+            return Err(damaged(format!("page {number} is not what its extent of {size} bytes says")));
         }
-        let is_run = header::kind(&bytes) == Some(PageKind::Overflow);
-        let sound = if is_run {
-            run_length(&bytes) + PAGE_HEADER_SIZE as u64 == size
-        } else {
-            size == PAGE_SIZE as u64
-        };
-        if !sound
-            || header::number(&bytes).0 != number
-            || header::checksum(&bytes) != header::stored_checksum(&bytes)
-        {
+        let (stored, mut hash) = (header::stored_checksum(first), header::begin_checksum(first));
+        target.write(number, 0, first)?;
+        // In pieces: a long run need not fit into memory, and a wrong size meets the end of the stream.
+        let mut at = first.len();
+        while at < size {
+            let piece = &mut buffer[..(size - at).min(PIECE_SIZE)];
+            stream.fill(piece)?;
+            hash.update(piece);
+            target.write(number, at as u64, piece)?;
+            at += piece.len();
+        }
+        if hash.digest() != stored {
             return Err(damaged(format!("page {number} fails its checksum")));
         }
-        target.write(PageNumber(number), &bytes)?;
         extents += 1;
     }
     let counted = stream.number()?;
@@ -251,8 +267,7 @@ impl Target {
             Ok(lock) => lock,
             Err(pid) => return Err(Error::Locked { path: directory.to_owned(), pid }),
         };
-        let names = disk.list("").map_err(|e| Error::io("list", directory, e))?;
-        if names.iter().any(|name| name != crate::disk::LOCK_FILE) {
+        if !disk.is_empty().map_err(|e| Error::io("list", directory, e))? {
             return Err(Error::Invalid(format!("{} is not empty", directory.display())));
         }
         disk.create_directory(crate::journal::files::DIRECTORY)
@@ -263,12 +278,13 @@ impl Target {
         Ok(Target { disk: Arc::new(disk), data, environment: random_identity(), _lock: lock })
     }
 
-    fn write(&self, number: PageNumber, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes that are `at` bytes behind the start of a page.
+    fn write(&self, number: PageNumber, at: u64, bytes: &[u8]) -> Result<()> {
         if number == ROOT_PAGE && bytes.len() == PAGE_SIZE {
             let bytes = root::copy_for(bytes, self.environment);
             return self.data.write_at(0, &bytes).map_err(|e| self.failed("write", e));
         }
-        self.data.write_at(number.offset(), bytes).map_err(|e| self.failed("write", e))
+        self.data.write_at(number.offset() + at, bytes).map_err(|e| self.failed("write", e))
     }
 
     fn failed(&self, operation: &'static str, source: std::io::Error) -> Error {

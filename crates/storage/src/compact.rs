@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::disk::RealDisk;
 use crate::error::{Error, Result};
 use crate::transaction::catalog::{Kind, entries};
 use crate::transaction::read::ReadTransaction;
@@ -25,17 +26,9 @@ impl ReadTransaction {
     /// As [`Environment::compact`], of this snapshot.
     pub fn compact(&self, directory: impl AsRef<Path>) -> Result<TransactionId> {
         let directory = directory.as_ref();
-        let not_empty = |e: std::io::Error| e.kind() != std::io::ErrorKind::NotFound;
-        match std::fs::read_dir(directory) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(Error::Invalid(format!("{} is not empty", directory.display())));
-                }
-            }
-            Err(e) if not_empty(std::io::Error::from(e.kind())) => {
-                return Err(Error::io("list", directory, e));
-            }
-            Err(_) => {}
+        let disk = RealDisk::open(directory).map_err(|e| Error::io("open", directory, e))?;
+        if !disk.is_empty().map_err(|e| Error::io("list", directory, e))? {
+            return Err(Error::Invalid(format!("{} is not empty", directory.display())));
         }
         let target = Environment::open(directory, Options::default())?;
         for (name, state) in entries(self, &self.root()?.catalog)? {

@@ -21,6 +21,7 @@ use crate::snapshot::page_table::PageTable;
 use crate::snapshot::readers::Readers;
 use crate::transaction::commit::JournalStage;
 use crate::transaction::read::ReadTransaction;
+use crate::transaction::table_cache::TableCache;
 use crate::transaction::write::{WriteTransaction, Writer};
 
 /// A storage environment: open one per directory and share it by cloning, which is cheap.
@@ -80,6 +81,7 @@ pub(crate) struct Inner {
     pub(crate) flusher: Flusher,
     pub(crate) merger: Merger,
     pub(crate) counters: Counters,
+    pub(crate) tables: TableCache,
     /// The first failure of a write or sync: from then on the environment is read-only.
     failure: OnceLock<String>,
     closed: AtomicBool,
@@ -187,6 +189,7 @@ impl Environment {
             flusher: Flusher::new(&header, &recovered),
             merger: Merger::default(),
             counters,
+            tables: TableCache::default(),
             failure: OnceLock::new(),
             closed: AtomicBool::new(false),
             headers,

@@ -49,7 +49,7 @@ pub use error::{Error, Result};
 pub use fixed_tree::{FixedCursor, FixedRange, FixedTree, FixedTreeMut};
 pub use format::{PAGE_SIZE, PageNumber, TransactionId};
 pub use inspect::{PageImage, PageItem, PageItemContent, inspect_page};
-pub use multi_tree::{MultiCursor, MultiTree, MultiTreeMut, ValueCursor};
+pub use multi_tree::{MultiCursor, MultiRange, MultiTree, MultiTreeMut, ValueCursor};
 pub use options::Options;
 pub use stats::Stats;
 pub use table::{By, IndexKind, IndexSchema, ROW_COLUMNS_MAX, Row, RowBuilder, Schema, TABLE_INDEXES_MAX};

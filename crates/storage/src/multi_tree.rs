@@ -1,12 +1,15 @@
 //! Multi-value trees as users see them: a view for reading in either kind of transaction, and a handle for writing.
 
-use crate::btree::InsertHint;
+use std::ops::Bound;
+
+use crate::btree::{self, InsertHint};
 use crate::error::Result;
 use crate::multi::{self, MultiState};
 use crate::pages::Pages;
 use crate::transaction::catalog::{Kind, State, wrong_kind};
 use crate::transaction::read::ReadTransaction;
 use crate::transaction::write::WriteTransaction;
+use crate::tree::Order;
 
 impl ReadTransaction {
     /// The multi-value tree of this name.
@@ -118,6 +121,38 @@ impl<'t, T: Pages> MultiTree<'t, T> {
     /// A cursor over all values of all keys, at none yet.
     pub fn cursor(&self) -> MultiCursor<'t, T> {
         MultiCursor(self.0.cursor())
+    }
+
+    /// All keys with their values, ascending.
+    pub fn iter(&self) -> MultiRange<'t, T> {
+        self.range(Bound::Unbounded, Bound::Unbounded, Order::Ascending)
+    }
+
+    /// The keys within the bounds with their values, in the given order of keys and of each key's values. What cannot be a key is refused
+    /// as a bound by the first [`MultiRange::next`].
+    pub fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>, order: Order) -> MultiRange<'t, T> {
+        MultiRange(multi::MultiRange::new(&self.0, (low, high), order.direction()))
+    }
+
+    /// The keys that begin with `prefix` (which may be empty) with their values, in the given order.
+    pub fn prefix(&self, prefix: &[u8], order: Order) -> MultiRange<'t, T> {
+        let end = btree::prefix_end(prefix);
+        let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.range(if prefix.is_empty() { Bound::Unbounded } else { Bound::Included(prefix) }, high, order)
+    }
+}
+
+/// A walk over a range of keys with their values.
+pub struct MultiRange<'t, T = ReadTransaction>(multi::MultiRange<'t, T>);
+
+#[expect(private_bounds, reason = "the transactions are the only sources of pages")]
+impl<T: Pages> MultiRange<'_, T> {
+    /// The next key and value of the walk, `None` at its end. Both are valid until the next call.
+    ///
+    /// Errors: [`crate::Error::KeyEmpty`], [`crate::Error::KeyTooLong`] for a bound; those of the disk.
+    #[expect(clippy::should_implement_trait, reason = "key and value borrow from the walk")]
+    pub fn next(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        self.0.next()
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::{
-    By, Environment, Error, Kind, Options, Order, ReadTransaction, Row, RowBuilder, Schema, WriteTransaction,
+    By, Environment, Error, Kind, MultiTree, Options, Order, ReadTransaction, Row, RowBuilder, Schema,
+    WriteTransaction,
 };
 
 const UNSIZED: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Unbounded, Bound::Unbounded);
@@ -135,6 +136,56 @@ fn contents_within(transaction: &WriteTransaction) -> Model {
     contents!(transaction, Order::Ascending)
 }
 
+/// Walks a range of a multi-value tree.
+fn probe_multi_range(multi: &MultiTree<'_>, model: &Model, chance: &mut Chance) {
+    fn bound(chance: &mut Chance, key: &[u8]) -> Bound<Vec<u8>> {
+        match chance.below(3) {
+            0 => Bound::Included(key.to_vec()),
+            1 => Bound::Excluded(key.to_vec()),
+            _ => Bound::Unbounded,
+        }
+    }
+    let (low, high) = (multi_key(chance), multi_key(chance));
+    let is_prefix = chance.below(4) == 0;
+    let order = if chance.below(2) == 0 { Order::Ascending } else { Order::Descending };
+    let (mut walk, mut expected): (_, Vec<_>) = if is_prefix {
+        let prefix = &low[..chance.below(3) as usize];
+        let within = |key: &[u8]| key.starts_with(prefix);
+        (multi.prefix(prefix, order), model.multi.iter().filter(|(key, _)| within(key)).collect())
+    } else {
+        let (low, high) = (bound(chance, &low), bound(chance, &high));
+        let bounds = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+        let within = |key: &[u8]| {
+            let above = match bounds.0 {
+                Bound::Included(low) => key >= low,
+                Bound::Excluded(low) => key > low,
+                Bound::Unbounded => true,
+            };
+            above
+                && match bounds.1 {
+                    Bound::Included(high) => key <= high,
+                    Bound::Excluded(high) => key < high,
+                    Bound::Unbounded => true,
+                }
+        };
+        (multi.range(bounds.0, bounds.1, order), model.multi.iter().filter(|(key, _)| within(key)).collect())
+    };
+    if order == Order::Descending {
+        expected.reverse();
+    }
+    for (key, values) in expected {
+        let mut values: Vec<_> = values.iter().collect();
+        if order == Order::Descending {
+            values.reverse();
+        }
+        for value in values {
+            assert_eq!(walk.next().unwrap(), Some((&key[..], &value[..])));
+        }
+    }
+    assert_eq!(walk.next().unwrap(), None);
+    assert_eq!(walk.next().unwrap(), None, "the end is the end");
+}
+
 /// Looks things up in every way.
 fn probe(snapshot: &ReadTransaction, model: &Model, chance: &mut Chance) {
     let multi = snapshot.multi_tree(b"multi").unwrap();
@@ -160,6 +211,7 @@ fn probe(snapshot: &ReadTransaction, model: &Model, chance: &mut Chance) {
             let there = all.next_key().unwrap();
             assert_eq!(there.then(|| all.key()), next);
         }
+        probe_multi_range(&multi, model, chance);
 
         let (low, high) = (fixed_key(chance), fixed_key(chance));
         assert_eq!(fixed.get(low).unwrap(), model.fixed.get(&low).map(|v| &v[..]));

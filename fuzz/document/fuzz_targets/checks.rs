@@ -26,7 +26,7 @@ pub fn text(input: &[u8]) {
 pub fn binary(input: &[u8]) {
     let Ok(document) = Document::open(input) else { return };
     let mut left = 10_000;
-    walk(&document.root(), &mut left);
+    walk(&document.root(), 0, &mut left);
     let limits = Limits { text_size_max: 1 << 20, ..Limits::default() };
     if document.validate(&limits).is_err() {
         return;
@@ -37,17 +37,17 @@ pub fn binary(input: &[u8]) {
     assert_eq!(again.to_json(Style::Compact), printed);
 }
 
-fn walk(value: &Value<'_>, left: &mut u32) {
-    if *left == 0 {
+fn walk(value: &Value<'_>, depth: u32, left: &mut u32) {
+    if *left == 0 || depth > 100 {
         return;
     }
     *left -= 1;
     match value {
-        Value::Array(array) => array.iter().take(100).for_each(|value| walk(&value, left)),
+        Value::Array(array) => array.iter().take(100).for_each(|value| walk(&value, depth + 1, left)),
         Value::Object(object) => {
             for (name, value) in object.iter().take(100) {
                 let _ = object.get(&name.to_str());
-                walk(&value, left);
+                walk(&value, depth + 1, left);
             }
         }
         Value::Text(text) => {
@@ -56,7 +56,7 @@ fn walk(value: &Value<'_>, left: &mut u32) {
         Value::Number(number) => {
             let _ = (number.as_f64(), number.to_string());
         }
-        Value::Document(document) => walk(&document.root(), left),
+        Value::Document(document) => walk(&document.root(), depth + 1, left),
         _ => {}
     }
 }

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("crates/database", &["storage", "document", "functions"]),
     ("crates/indexing", &["storage", "document", "database", "search", "functions"]),
     ("crates/query", &["document", "database", "search", "functions", "indexing", "rql"]),
+    ("crates/smuggler", &["document", "database"]),
     ("crates/server", &["storage", "document", "database", "smuggler", "indexing", "query", "rql"]),
     ("crates/cli", &["storage", "document", "database", "smuggler", "indexing", "query", "rql", "server"]),
 ];

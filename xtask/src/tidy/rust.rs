@@ -15,6 +15,11 @@ const EMPTY_NAMES: &[&str] = &["utils", "util", "common", "helper", "helpers", "
 /// their root.
 const CRATES_WITH_UNSAFE: &[&str] = &["crates/storage", "crates/document", "bench/peers"];
 
+/// Where the storage engine may touch the system's files: everything else goes through the traits there, so that the simulated disk
+/// sees it. Tests lie outside `STORAGE`.
+const STORAGE: &str = "crates/storage/src/";
+const STORAGE_DISK: &str = "crates/storage/src/disk/";
+
 pub(super) fn check(files: &[SourceFile]) -> Vec<Violation> {
     check_with(files, LONG_FILES)
 }
@@ -38,6 +43,14 @@ fn check_with(files: &[SourceFile], long_files: &[(&str, &str)]) -> Vec<Violatio
         }
         if file.path.split(['/', '.']).any(|part| EMPTY_NAMES.contains(&part)) {
             violations.push(file.violation(0, "the name does not say what is inside: call it what it holds"));
+        }
+        if file.path.starts_with(STORAGE) && !file.path.starts_with(STORAGE_DISK) {
+            for (number, line) in file.lines() {
+                if line.contains("std::fs") && !line.trim_start().starts_with("//") {
+                    let message = "files are opened, read and written in disk/ alone: use its traits";
+                    violations.push(file.violation(number, message));
+                }
+            }
         }
         if is_crate_root(&file.path)
             && !CRATES_WITH_UNSAFE.iter().any(|folder| file.path.starts_with(folder))
@@ -77,6 +90,14 @@ mod tests {
         let files = [file("crates/x/src/utils.rs", "//! x\n"), file("crates/x/src/common/a.rs", "//! x\n")];
         assert_eq!(check(&files).len(), 2);
         assert_eq!(check(&[file("crates/x/src/commonly.rs", "//! x\n")]), []);
+    }
+
+    #[test]
+    fn storage_touches_files_in_disk_alone() {
+        let text = "//! x std::fs\nuse std::fs::File;\n";
+        let paths =
+            ["crates/storage/src/flush.rs", "crates/storage/src/disk/real.rs", "crates/storage/tests/a.rs"];
+        assert_eq!(places(&check(&paths.map(|path| file(path, text)))), ["crates/storage/src/flush.rs:2"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Cluster-wide transactions, on a cluster of one node: documents and compare-exchange values in one transaction, checked by indexes.
 
+use std::borrow::Cow;
+
 use crate::change_vector::{RAFT, TRXN, transaction_index};
 use crate::error::{ClusterViolation, Error, Result, ViolationKind};
 use crate::ids;
@@ -62,8 +64,10 @@ pub enum ClusterCommandResult {
     Delete {
         /// Its id.
         id: String,
-        /// Whether it was there.
-        deleted: bool,
+        /// The change vector of the deletion.
+        change_vector: String,
+        /// When that was, in ticks.
+        last_modified: i64,
     },
     /// A compare-exchange value was stored.
     PutCompareExchange {
@@ -96,6 +100,7 @@ impl Transaction<'_> {
         commands: &[ClusterCommand],
         options: ClusterOptions,
     ) -> Result<ClusterResult> {
+        let commands = &*self.with_identities(commands)?;
         let violations = self.violations(commands, options)?;
         if !violations.is_empty() {
             return Err(Error::ClusterConcurrency { message: describe(&violations), violations });
@@ -109,18 +114,16 @@ impl Transaction<'_> {
                 }
                 ClusterCommand::Delete { id, .. } => {
                     let key = ids::key(id)?.into_owned();
-                    let before = self.before(&key, None)?;
-                    let deleted = before.is_some();
-                    if let Some(before) = before {
+                    self.state.cluster_writes += 1;
+                    let change_vector = self.cluster_vector(index, options);
+                    if let Some(before) = self.before(&key, None)? {
                         let etag = self.next_etag();
-                        self.state.cluster_writes += 1;
-                        let vector = self.cluster_vector(index, options);
-                        self.remove(&key, before, etag, Some(vector))?;
+                        self.remove(&key, before, etag, Some(change_vector.clone()))?;
                     }
                     if options.guards {
                         self.remove_compare_exchange(&guard_of(&key))?;
                     }
-                    ClusterCommandResult::Delete { id: id.clone(), deleted }
+                    ClusterCommandResult::Delete { id: id.clone(), change_vector, last_modified: self.now() }
                 }
                 ClusterCommand::PutCompareExchange { key, value, .. } => {
                     self.write_compare_exchange(key, index, value)?;
@@ -133,6 +136,25 @@ impl Transaction<'_> {
             });
         }
         Ok(ClusterResult { index, results })
+    }
+
+    /// The commands with ids that end in a bar completed by the next identity.
+    fn with_identities<'c>(&mut self, commands: &'c [ClusterCommand]) -> Result<Cow<'c, [ClusterCommand]>> {
+        let is_identity =
+            |command: &ClusterCommand| matches!(command, ClusterCommand::Put { id, .. } if id.ends_with('|'));
+        if !commands.iter().any(is_identity) {
+            return Ok(Cow::Borrowed(commands));
+        }
+        let mut commands = commands.to_vec();
+        for command in &mut commands {
+            if let ClusterCommand::Put { id, .. } = command
+                && id.ends_with('|')
+            {
+                let value = self.next_identity(id)?;
+                *id = format!("{}/{value}", id.trim_end_matches('|'));
+            }
+        }
+        Ok(Cow::Owned(commands))
     }
 
     fn cluster_put(
@@ -190,33 +212,35 @@ impl Transaction<'_> {
                 ClusterCommand::PutCompareExchange { key, index, .. }
                 | ClusterCommand::DeleteCompareExchange { key, index } => {
                     check_key(key)?;
-                    let actual = self.get_compare_exchange(key)?.map_or(0, |current| current.index);
-                    if actual != *index {
+                    let actual = self.get_compare_exchange(key)?.map_or(-1, |current| current.index);
+                    if actual != *index && (actual, *index) != (-1, 0) {
                         violation(ViolationKind::CompareExchange, key, *index, actual);
                     }
                 }
                 ClusterCommand::Put { id, known, .. } | ClusterCommand::Delete { id, known } => {
                     let key = ids::key(id)?;
-                    if id.ends_with('/') || id.ends_with('|') {
-                        return Err(Error::InvalidId(format!(
-                            "the id '{id}' ends in '{}': a cluster-wide transaction must say the whole id",
-                            &id[id.len() - 1..]
+                    if id.ends_with('/') {
+                        return Err(Error::NotInCluster(format!(
+                            "the id '{id}' ends in '/': a cluster-wide transaction must say the whole id"
                         )));
                     }
                     if !options.guards {
                         continue;
                     }
-                    let actual = self.get_compare_exchange(&guard_of(&key))?.map_or(0, |guard| guard.index);
+                    let guard_key = guard_of(&key);
+                    let actual = self.get_compare_exchange(&guard_key)?.map_or(-1, |guard| guard.index);
                     let known = known.as_deref();
                     let expected = known.and_then(transaction_index);
                     match (known, expected) {
                         (_, Some(expected)) if expected != actual => {
-                            violation(ViolationKind::Document, id, expected, actual);
+                            violation(ViolationKind::Document, &guard_key, expected, actual);
                         }
                         // Known to be without a transaction, but now there is one.
-                        (Some(_), None) if actual != 0 => violation(ViolationKind::Document, id, 0, actual),
-                        (None, None) if actual != 0 && matches!(command, ClusterCommand::Put { .. }) => {
-                            violation(ViolationKind::Document, id, 0, actual);
+                        (Some(_), None) if actual > 0 => {
+                            violation(ViolationKind::Document, &guard_key, 0, actual)
+                        }
+                        (None, None) if actual > 0 && matches!(command, ClusterCommand::Put { .. }) => {
+                            violation(ViolationKind::Document, &guard_key, 0, actual);
                         }
                         _ => {}
                     }

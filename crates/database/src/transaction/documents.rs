@@ -169,8 +169,13 @@ impl Transaction<'_> {
     ) -> Result<PutResult> {
         let collection = self.collection_number(document.collection())?;
         let last_modified = self.now();
-        // A document keeps the id of its first write.
-        let id = before.as_ref().map_or(id, |before| &before.id);
+        if let Some(before) = before.as_ref().filter(|before| before.collection != collection) {
+            return Err(Error::CollectionMismatch {
+                id: id.to_owned(),
+                actual: self.collection_name(before.collection).to_string(),
+                given: self.collection_name(collection).to_string(),
+            });
+        }
         let mut head = [0; 12];
         head[..8].copy_from_slice(&last_modified.to_be_bytes());
         head[8..].copy_from_slice(&flags.0.to_be_bytes());
@@ -193,16 +198,9 @@ impl Transaction<'_> {
             None => documents.insert(row)?,
         }
         drop(documents);
-        match &before {
-            None => {
-                self.count(collection, 1);
-                self.forget_tombstone(key)?;
-            }
-            Some(before) if before.collection != collection => {
-                self.count(before.collection, -1);
-                self.count(collection, 1);
-            }
-            Some(_) => {}
+        if before.is_none() {
+            self.count(collection, 1);
+            self.forget_tombstone(key)?;
         }
         let collection = self.collection_name(collection);
         let change_vector = vector.unwrap_or_else(|| own_vector(self, etag));

@@ -190,16 +190,14 @@ impl<'w> Builder<'w> {
     ///
     /// As [`Builder::begin_object`]; [`Error::Build`] if it is not a JSON number.
     pub fn number_text(&mut self, text: &str) -> Result<()> {
-        if !number::is_number(text.as_bytes()) {
+        let Some(parsed) = number::parse_whole(text.as_bytes()) else {
             return Err(Error::Build("the text is not a JSON number"));
-        }
+        };
         let id = self.place()?;
-        match number::parse(text.as_bytes()) {
-            Ok((number::Parsed::Integer(value), _)) => self.writer.push_integer(id, value),
-            Ok((number::Parsed::Decimal { mantissa, scale }, _)) => {
-                self.writer.push_decimal(id, mantissa, scale)
-            }
-            _ => self.writer.push_number_text(id, text.as_bytes()),
+        match parsed {
+            number::Parsed::Integer(value) => self.writer.push_integer(id, value),
+            number::Parsed::Decimal { mantissa, scale } => self.writer.push_decimal(id, mantissa, scale),
+            number::Parsed::Text => self.writer.push_number_text(id, text.as_bytes()),
         }
         Ok(())
     }
@@ -247,6 +245,11 @@ impl<'w> Builder<'w> {
                 && document.dictionary_id() == self.writer.dictionary().id())
         {
             return Err(Error::Build("the document's dictionary is not the one in use here"));
+        }
+        // A level needs three bytes, so a short document needs no look into it.
+        let levels_max = (self.limits.depth_max as usize).saturating_sub(self.open.len());
+        if document.as_bytes().len() / 3 > levels_max && depth_exceeds(&document.root(), levels_max) {
+            return Err(Error::Limit { what: "depth", limit: self.limits.depth_max as usize });
         }
         let id = self.place()?;
         self.writer.push_embedded(id, document.as_bytes());
@@ -329,5 +332,22 @@ impl<'w> Builder<'w> {
             self.writer.push_string(id, text.stored(), text.has_lone_surrogates());
         }
         Ok(())
+    }
+}
+
+/// Whether a value has more than `levels` of containers one in the other, embedded documents counting one each as they do in validation.
+fn depth_exceeds(value: &Value<'_>, levels: usize) -> bool {
+    let inner = match value {
+        Value::Array(_) | Value::Object(_) | Value::Document(_) => match levels.checked_sub(1) {
+            Some(inner) => inner,
+            None => return true,
+        },
+        _ => return false,
+    };
+    match value {
+        Value::Array(array) => array.iter().any(|value| depth_exceeds(&value, inner)),
+        Value::Object(object) => object.iter().any(|(_, value)| depth_exceeds(&value, inner)),
+        Value::Document(document) => depth_exceeds(&document.root(), inner),
+        _ => false,
     }
 }

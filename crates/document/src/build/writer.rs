@@ -460,12 +460,22 @@ impl Writer {
         if seen.count_ones() as usize != count && self.drop_repeated(first, id_max) {
             count = self.entries.len() - first;
         }
+        let first_id = self.entries[first].name_id();
+        // Ids are given in the order of first use, so most often they run. The last one says so to all but few objects that differ in between.
+        let runs = count > 1
+            && id_max == first_id + count as u32 - 1
+            && self.entries[first..].iter().zip(first_id..).all(|(entry, id)| entry.name_id() == id);
         let name_width = format::width_of(id_max);
         let width = format::width_of(position as u32 - lowest);
-        let head = (width - 1) as u8 | (name_width as u8 - 1) << head::NAME_WIDTH_SHIFT;
-        self.put_head(head, count);
+        let ids = if runs { head::NAME_IDS_RUN } else { name_width as u8 - 1 };
+        self.put_head((width - 1) as u8 | ids << head::NAME_WIDTH_SHIFT, count);
+        if runs {
+            self.out.put_varint(first_id);
+        }
         let entries = &self.entries[first..];
-        self.out.put_name_ids(entries, name_width);
+        if !runs {
+            self.out.put_name_ids(entries, name_width);
+        }
         self.out.put_kinds(entries);
         self.out.put_payloads(entries, width, position as u32);
         self.entries.truncate(first);

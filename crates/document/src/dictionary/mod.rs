@@ -151,9 +151,10 @@ impl Dictionary {
         let count = usize::from(u16::from_le_bytes([header[10], header[11]]));
         if short_codes > SHORT_CODES_MAX
             || count > SYMBOL_COUNT_MAX
+            || short_codes > count
             || count > short_codes + (255 - short_codes) * 256
         {
-            return wrong("more symbols than codes");
+            return wrong("more symbols than codes, or more codes of one byte than symbols");
         }
         let Some((sizes, mut rest)) = rest.split_at_checked(count) else {
             return wrong("shorter than its symbols");

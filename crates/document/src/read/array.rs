@@ -1,5 +1,6 @@
 //! Arrays.
 
+use super::bytes::back;
 use super::document::Document;
 use super::value::Value;
 use crate::format::{head, kind};
@@ -87,7 +88,7 @@ impl<'a> Array<'a> {
         let width = u32::from(self.head & head::PAYLOAD_WIDTH) + 1;
         let payload =
             self.document.bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
-        if kind >= kind::FIRST_WITH_POSITION { self.position.wrapping_sub(payload) } else { payload }
+        if kind >= kind::FIRST_WITH_POSITION { back(self.position, payload) } else { payload }
     }
 
     /// The elements in order.

@@ -1,5 +1,13 @@
 //! Loads that never fail: beyond the end there are zeros.
 
+/// The place `distance` before `position`. A distance of zero or beyond the start, which only damaged bytes have, leads to a place where nothing is: so every
+/// step goes towards the start, and no document, however damaged, is endless.
+#[inline(always)]
+pub(crate) fn back(position: u32, distance: u32) -> u32 {
+    let place = position.wrapping_sub(distance);
+    if place < position { place } else { u32::MAX }
+}
+
 /// The bytes of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);

@@ -10,6 +10,7 @@ use super::document::Document;
 use super::object::Object;
 use super::value::{Number, Value};
 use crate::format::DEPTH_MAX;
+use crate::text::number;
 
 impl PartialEq for Document<'_> {
     fn eq(&self, other: &Document<'_>) -> bool {
@@ -153,7 +154,13 @@ fn hash_number(number: &Number<'_>) -> u64 {
     let mut text = Vec::new();
     match number {
         Number::Integer(value) => return mix(3, *value as u64),
-        Number::Text(text) => return hash_bytes(3, text.as_bytes()),
+        Number::Text(text) => {
+            // As an integer, should it be one after all: equal numbers have equal hashes.
+            return match number::parse_whole(text.as_bytes()) {
+                Some(number::Parsed::Integer(value)) => mix(3, value as u64),
+                _ => hash_bytes(3, text.as_bytes()),
+            };
+        }
         _ => number.append_to(&mut text),
     }
     hash_bytes(3, &text)

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::array::Array;
+use super::bytes::back;
 use super::document::Document;
 use super::text::Text;
 use super::value::Value;
@@ -15,10 +16,37 @@ pub struct Object<'a> {
     pub(crate) document: Document<'a>,
     pub(crate) position: u32,
     count: u32,
-    /// Where the name ids start; kinds and payloads follow.
-    ids: u32,
-    id_width: u8,
-    width: u8,
+    /// Where the kinds start; name ids, if each has its own, lie before them, payloads after them.
+    kinds: u32,
+    shape: Shape,
+}
+
+/// The payloads' width less one in the lowest two bits, then two bits of the name ids' width or [`head::NAME_IDS_RUN`], and from bit 8 on the first name id
+/// where they run: in one word, so that an object stays small.
+#[derive(Clone, Copy)]
+struct Shape(u32);
+
+impl Shape {
+    #[inline(always)]
+    fn width(self) -> u32 {
+        (self.0 & u32::from(head::PAYLOAD_WIDTH)) + 1
+    }
+
+    /// The bytes of one name id; 4 where they run.
+    #[inline(always)]
+    fn id_width(self) -> u32 {
+        (self.0 >> head::NAME_WIDTH_SHIFT & 3) + 1
+    }
+
+    #[inline(always)]
+    fn runs(self) -> bool {
+        self.id_width() == u32::from(head::NAME_IDS_RUN) + 1
+    }
+
+    #[inline(always)]
+    fn first_id(self) -> u32 {
+        self.0 >> 8
+    }
 }
 
 impl<'a> Object<'a> {
@@ -31,30 +59,32 @@ impl<'a> Object<'a> {
         if count as usize == head::COUNT_FOLLOWS {
             (count, ids) = bytes.varint(ids);
         }
-        // Each property has at least three bytes, so more properties than bytes are damage.
+        // Each property has at least two bytes, so more properties than bytes are damage.
         count = count.min(bytes.0.len() as u32);
-        Object {
-            document,
-            position,
-            count,
-            ids,
-            id_width: (head >> head::NAME_WIDTH_SHIFT & 3) + 1,
-            width: (head & head::PAYLOAD_WIDTH) + 1,
-        }
+        let mut shape = Shape(u32::from(head & 0xF));
+        let kinds = if shape.runs() {
+            let (first, after) = bytes.varint(ids);
+            shape.0 |= first << 8;
+            after
+        } else {
+            ids.wrapping_add(count.wrapping_mul(shape.id_width()))
+        };
+        Object { document, position, count, kinds, shape }
     }
 
     pub(crate) fn empty(document: Document<'a>) -> Object<'a> {
-        Object { document, position: 0, count: 0, ids: 0, id_width: 1, width: 1 }
-    }
-
-    #[inline(always)]
-    fn kinds(&self) -> u32 {
-        self.ids.wrapping_add(self.count.wrapping_mul(u32::from(self.id_width)))
+        Object { document, position: 0, count: 0, kinds: 0, shape: Shape(0) }
     }
 
     #[inline(always)]
     fn payloads(&self) -> u32 {
-        self.kinds().wrapping_add(self.count)
+        self.kinds.wrapping_add(self.count)
+    }
+
+    /// Where the name ids start, if each has its own.
+    #[inline(always)]
+    fn ids(&self) -> u32 {
+        self.kinds.wrapping_sub(self.count.wrapping_mul(self.shape.id_width()))
     }
 
     /// The number of properties.
@@ -113,12 +143,11 @@ impl<'a> Object<'a> {
 
     #[inline(always)]
     pub(crate) fn index_of_id(&self, id: u32) -> Option<u32> {
-        if self.id_width == 1 {
-            // Ids count up in the order of first use, so the root most often has id n in place n.
-            if id < self.count && self.name_id(id) == id {
-                return Some(id);
-            }
-            let ids = self.document.bytes.range(self.ids, self.ids.wrapping_add(self.count));
+        if self.shape.runs() {
+            return id.checked_sub(self.shape.first_id()).filter(|index| *index < self.count);
+        }
+        if self.shape.id_width() == 1 {
+            let ids = self.document.bytes.range(self.ids(), self.kinds);
             return ids.iter().position(|byte| u32::from(*byte) == id).map(|index| index as u32);
         }
         (0..self.count).find(|index| self.name_id(*index) == id)
@@ -126,21 +155,21 @@ impl<'a> Object<'a> {
 
     #[inline(always)]
     pub(crate) fn name_id(&self, index: u32) -> u32 {
-        if self.id_width == 1 {
-            return u32::from(self.document.bytes.byte(self.ids.wrapping_add(index)));
+        if self.shape.runs() {
+            return self.shape.first_id().wrapping_add(index);
         }
-        let width = u32::from(self.id_width);
-        self.document.bytes.unsigned(self.ids.wrapping_add(index.wrapping_mul(width)), width)
+        let width = self.shape.id_width();
+        self.document.bytes.unsigned(self.ids().wrapping_add(index.wrapping_mul(width)), width)
     }
 
     /// Kind and position (or inline payload) of a property.
     #[inline(always)]
     pub(crate) fn entry(&self, index: u32) -> (u8, u32) {
         let bytes = self.document.bytes;
-        let width = u32::from(self.width);
-        let kind = bytes.byte(self.kinds().wrapping_add(index));
+        let width = self.shape.width();
+        let kind = bytes.byte(self.kinds.wrapping_add(index));
         let payload = bytes.unsigned(self.payloads().wrapping_add(index.wrapping_mul(width)), width);
-        (kind, if kind >= kind::FIRST_WITH_POSITION { self.position.wrapping_sub(payload) } else { payload })
+        (kind, if kind >= kind::FIRST_WITH_POSITION { back(self.position, payload) } else { payload })
     }
 
     #[inline(always)]
@@ -254,10 +283,10 @@ impl<'a> Object<'a> {
 
     /// Where the object's own bytes end, for validation.
     pub(crate) fn end(&self) -> u64 {
-        u64::from(self.payloads()) + u64::from(self.count) * u64::from(self.width)
+        u64::from(self.payloads()) + u64::from(self.count) * u64::from(self.shape.width())
     }
 
     pub(crate) fn kinds_start(&self) -> u32 {
-        self.kinds()
+        self.kinds
     }
 }

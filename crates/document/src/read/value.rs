@@ -109,13 +109,16 @@ impl PartialEq for Number<'_> {
             }
             (Number::Text(a), Number::Text(b)) => a == b,
             (Number::Double(a), Number::Double(b)) => a.to_bits() == b.to_bits(),
-            (Number::Double(_), _) | (_, Number::Double(_)) => {
+            // An integer has no point, a decimal has one.
+            (Number::Integer(_), Number::Decimal { .. }) | (Number::Decimal { .. }, Number::Integer(_)) => {
+                false
+            }
+            _ => {
                 let (mut left, mut right) = (Vec::new(), Vec::new());
                 self.append_to(&mut left);
                 other.append_to(&mut right);
                 left == right
             }
-            _ => false,
         }
     }
 }

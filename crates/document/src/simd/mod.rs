@@ -3,6 +3,7 @@
 //! The one unsafe corner of the parser. Each implementation works on [`Simd::WIDTH`] bytes; `Portable` uses plain words and is what
 //! Miri and machines without a known instruction set run.
 
+pub mod structure;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(crate) mod x86;
 

@@ -19,6 +19,9 @@ pub(crate) fn has_avx512() -> bool {
     has_avx2()
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt")
 }
 
 /// 16 bytes; every x86-64 has it.
@@ -186,4 +189,52 @@ impl Simd for Avx512 {
         // SAFETY: the caller vouches for AVX2 (part of what AVX-512 machines have) and 32 bytes on both sides.
         unsafe { Avx2::equal_32(left, right) }
     }
+}
+
+/// The values of 32 hexadecimal digits, the first in the lowest byte of the first word; `None` if one is none.
+#[inline(always)]
+pub(crate) fn hexadecimal(words: [u64; 4]) -> Option<[u64; 2]> {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { hexadecimal_sse2(words) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn hexadecimal_sse2(words: [u64; 4]) -> Option<[u64; 2]> {
+    use std::arch::x86_64::{
+        _mm_add_epi8, _mm_and_si128, _mm_cvtsi128_si64, _mm_packus_epi16, _mm_set_epi64x, _mm_set1_epi16,
+        _mm_slli_epi16, _mm_srli_epi16, _mm_sub_epi8, _mm_unpackhi_epi64,
+    };
+
+    /// The value of each digit, and which are digits.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn nibbles(text: __m128i) -> (__m128i, __m128i) {
+        let number = _mm_sub_epi8(text, _mm_set1_epi8(b'0' as i8));
+        let is_number = _mm_cmpeq_epi8(_mm_min_epu8(number, _mm_set1_epi8(9)), number);
+        let letter = _mm_sub_epi8(_mm_or_si128(text, _mm_set1_epi8(0x20)), _mm_set1_epi8(b'a' as i8));
+        let is_letter = _mm_cmpeq_epi8(_mm_min_epu8(letter, _mm_set1_epi8(5)), letter);
+        let value = _mm_or_si128(
+            _mm_and_si128(is_number, number),
+            _mm_and_si128(is_letter, _mm_add_epi8(letter, _mm_set1_epi8(10))),
+        );
+        (value, _mm_or_si128(is_number, is_letter))
+    }
+
+    /// Two digits to a byte, in sixteen bits each.
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn pairs(nibbles: __m128i) -> __m128i {
+        let both = _mm_or_si128(_mm_slli_epi16::<4>(nibbles), _mm_srli_epi16::<8>(nibbles));
+        _mm_and_si128(both, _mm_set1_epi16(0xFF))
+    }
+
+    let (left, left_good) = nibbles(_mm_set_epi64x(words[1] as i64, words[0] as i64));
+    let (right, right_good) = nibbles(_mm_set_epi64x(words[3] as i64, words[2] as i64));
+    if _mm_movemask_epi8(_mm_and_si128(left_good, right_good)) != 0xFFFF {
+        return None;
+    }
+    let bytes = _mm_packus_epi16(pairs(left), pairs(right));
+    let high = _mm_unpackhi_epi64(bytes, bytes);
+    Some([(_mm_cvtsi128_si64(bytes) as u64).swap_bytes(), (_mm_cvtsi128_si64(high) as u64).swap_bytes()])
 }

@@ -1,5 +1,6 @@
 //! JSON text in and out.
 
+mod append;
 pub(crate) mod number;
 pub(crate) mod parse;
 pub(crate) mod print;

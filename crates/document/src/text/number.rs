@@ -133,9 +133,18 @@ fn exponent(text: &[u8], mut at: usize) -> Result<(Parsed, usize), usize> {
     if at == start { Err(at) } else { Ok((Parsed::Text, at)) }
 }
 
+/// Parses `text`, if all of it is one JSON number.
+pub(crate) fn parse_whole(text: &[u8]) -> Option<Parsed> {
+    if !matches!(text.first(), Some(b'-' | b'0'..=b'9')) {
+        return None;
+    }
+    parse(text).ok().filter(|(_, len)| *len == text.len()).map(|(parsed, _)| parsed)
+}
+
 /// Whether all of `text` is one JSON number.
+#[cfg(test)]
 pub(crate) fn is_number(text: &[u8]) -> bool {
-    matches!(text.first(), Some(b'-' | b'0'..=b'9')) && parse(text).is_ok_and(|(_, len)| len == text.len())
+    parse_whole(text).is_some()
 }
 
 /// The double nearest to `mantissa / 10^scale`.
@@ -160,11 +169,11 @@ pub(crate) fn text_to_f64(text: &[u8]) -> f64 {
     std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// The longest text of a decimal: a sign, zeros up to the scale, a point.
-pub(crate) const DECIMAL_TEXT_MAX: usize = 160;
+/// The longest text of a decimal: a sign, zeros up to the scale, a point; and what the last wide write goes beyond it.
+pub(crate) const DECIMAL_TEXT_MAX: usize = 168;
 
-/// The longest text of an integer.
-pub(crate) const INTEGER_TEXT_MAX: usize = 20;
+/// Room for the text of an integer, and for what the last wide write goes beyond it.
+pub(crate) const INTEGER_TEXT_MAX: usize = 32;
 
 const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
@@ -175,60 +184,146 @@ pub(crate) fn pair(value: u32) -> [u8; 2] {
     [PAIRS[at], PAIRS[at + 1]]
 }
 
-/// Writes the digits of `value` so that they end at the end of `buffer`; returns where they start.
+/// The digits of a value below 10^8 as numbers, the first one in the lowest byte: halves, then pairs, then single ones, all at once.
 #[inline(always)]
-pub(crate) fn digits_before(mut value: u64, buffer: &mut [u8]) -> usize {
-    let mut at = buffer.len();
-    while value >= 100 {
-        let pair = (value % 100) as usize * 2;
-        value /= 100;
-        at -= 2;
-        buffer[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+fn eight_digits_of(value: u32) -> u64 {
+    debug_assert!(value < 100_000_000);
+    let fours = u64::from(value / 10_000) | u64::from(value % 10_000) << 32;
+    // n × 10,486 / 2^20 is n / 100 for all n below 10,000; n × 103 / 2^10 is n / 10 for all below 100.
+    let hundreds = (fours * 10_486) >> 20 & 0x0000_007F_0000_007F;
+    let pairs = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (pairs * 103) >> 10 & 0x000F_000F_000F_000F;
+    tens | (pairs - 10 * tens) << 8
+}
+
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The text of each value below 1,000 from the lowest byte on, and its length in the highest.
+static SMALL: [u32; 1000] = {
+    let mut texts = [0; 1000];
+    let mut value = 0;
+    while value < texts.len() {
+        let (hundreds, tens, ones) = (value as u32 / 100, value as u32 / 10 % 10, value as u32 % 10);
+        texts[value] = 0x0030_3030
+            | if value >= 100 {
+                hundreds | tens << 8 | ones << 16 | 3 << 24
+            } else if value >= 10 {
+                tens | ones << 8 | 2 << 24
+            } else {
+                ones | 1 << 24
+            };
+        value += 1;
     }
-    if value >= 10 {
-        let pair = value as usize * 2;
-        at -= 2;
-        buffer[at..at + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
-    } else {
-        at -= 1;
-        buffer[at] = b'0' + value as u8;
+    texts
+};
+
+/// Writes the digits of `value`, at most 20, from `at` on; returns where they end. Up to eight bytes after that are overwritten.
+#[inline(always)]
+fn put_digits<const SIZE: usize>(value: u64, buffer: &mut [u8; SIZE], at: usize) -> usize {
+    const EIGHT: u64 = 100_000_000;
+    if let Some(small) = SMALL.get(value as usize) {
+        buffer[at..at + 4].copy_from_slice(&small.to_le_bytes());
+        return at + (small >> 24) as usize;
     }
-    at
+    let mut put = |word: u64, at: usize| buffer[at..at + 8].copy_from_slice(&(word | ZEROS).to_le_bytes());
+    // Leading zeros are low bytes without a bit; of zero itself one digit stays.
+    let mut put_first = |value: u64| {
+        let word = eight_digits_of(value as u32);
+        let skipped = (word | 1 << 56).trailing_zeros() / 8;
+        put(word >> (8 * skipped), at);
+        at + 8 - skipped as usize
+    };
+    if value < EIGHT {
+        return put_first(value);
+    }
+    let (high, low) = (value / EIGHT, value % EIGHT);
+    if high < EIGHT {
+        let end = put_first(high);
+        put(eight_digits_of(low as u32), end);
+        return end + 8;
+    }
+    let end = put_first(high / EIGHT);
+    put(eight_digits_of((high % EIGHT) as u32), end);
+    put(eight_digits_of(low as u32), end + 8);
+    end + 16
+}
+
+/// Writes the text of an integer; returns its length.
+#[inline(always)]
+pub(crate) fn put_integer(value: i64, buffer: &mut [u8; INTEGER_TEXT_MAX]) -> usize {
+    buffer[0] = b'-';
+    put_digits(value.unsigned_abs(), buffer, usize::from(value < 0))
 }
 
 /// The text of an integer.
 #[inline(always)]
 pub(crate) fn integer_text(value: i64, buffer: &mut [u8; INTEGER_TEXT_MAX]) -> &[u8] {
-    let mut start = digits_before(value.unsigned_abs(), buffer);
-    if value < 0 {
-        start -= 1;
-        buffer[start] = b'-';
+    let size = put_integer(value, buffer);
+    &buffer[..size]
+}
+
+/// The most digits after the point that [`put_short_decimal`] writes.
+pub(crate) const SHORT_SCALE_MAX: u32 = 16;
+
+/// Room for the text of a decimal of [`SHORT_SCALE_MAX`] and what the last wide write goes beyond it.
+pub(crate) const SHORT_DECIMAL_TEXT_MAX: usize = 48;
+
+const POWERS: [u64; 17] = {
+    let mut powers = [1; 17];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = 10 * powers[i - 1];
+        i += 1;
     }
-    &buffer[start..]
+    powers
+};
+
+/// Writes the text of `mantissa / 10^scale`, for a scale of 1 to [`SHORT_SCALE_MAX`]; returns its length. What stands before and after the point are written
+/// each by itself: reading back digits just written, to move them, would wait for the writes.
+#[inline(always)]
+pub(crate) fn put_short_decimal(
+    mantissa: i64,
+    scale: u32,
+    buffer: &mut [u8; SHORT_DECIMAL_TEXT_MAX],
+) -> usize {
+    const EIGHT: u64 = 100_000_000;
+    let scale = scale.min(SHORT_SCALE_MAX) as usize;
+    let (whole, part) = (mantissa.unsigned_abs() / POWERS[scale], mantissa.unsigned_abs() % POWERS[scale]);
+    buffer[0] = b'-';
+    let point = put_digits(whole, buffer, usize::from(mantissa < 0)).min(SHORT_DECIMAL_TEXT_MAX - 17);
+    buffer[point] = b'.';
+    // Sixteen digits, of which the first `scale` count.
+    let part = part * POWERS[16 - scale];
+    let (high, low) = ((part / EIGHT) as u32, (part % EIGHT) as u32);
+    buffer[point + 1..point + 9].copy_from_slice(&(eight_digits_of(high) | ZEROS).to_le_bytes());
+    buffer[point + 9..point + 17].copy_from_slice(&(eight_digits_of(low) | ZEROS).to_le_bytes());
+    point + 1 + scale
 }
 
 /// The text of `mantissa / 10^scale` with exactly `scale` digits after the point.
-#[inline(always)]
 pub(crate) fn decimal_text(mantissa: i64, scale: u32, buffer: &mut [u8; DECIMAL_TEXT_MAX]) -> &[u8] {
     // More than the format allows can come from damaged bytes only.
-    let scale = scale.clamp(1, SCALE_MAX) as usize;
-    let end = buffer.len();
-    let mut start = digits_before(mantissa.unsigned_abs(), buffer);
-    // At least one digit before the point.
-    while end - start < scale + 1 {
-        start -= 1;
-        buffer[start] = b'0';
+    let scale = scale.clamp(1, SCALE_MAX);
+    if scale <= SHORT_SCALE_MAX
+        && let Some(short) = buffer.first_chunk_mut()
+    {
+        let size = put_short_decimal(mantissa, scale, short);
+        return &buffer[..size];
     }
-    // Shift the whole part left by one to make room for the point.
-    let point = end - scale;
-    buffer.copy_within(start..point, start - 1);
-    start -= 1;
-    buffer[point - 1] = b'.';
-    if mantissa < 0 {
-        start -= 1;
-        buffer[start] = b'-';
-    }
-    &buffer[start..]
+    let mut digits = [0; 32];
+    let count = put_digits(mantissa.unsigned_abs(), &mut digits, 0);
+    let start = usize::from(mantissa < 0);
+    let scale = scale as usize;
+    let whole = count.saturating_sub(scale);
+    let zeros = scale.saturating_sub(count);
+    let point = start + whole.max(1);
+    let size = point + 1 + scale;
+    buffer[..size].fill(b'0');
+    buffer[0] = if mantissa < 0 { b'-' } else { b'0' };
+    buffer[start..start + whole].copy_from_slice(&digits[..whole]);
+    buffer[point] = b'.';
+    buffer[point + 1 + zeros..size].copy_from_slice(&digits[whole..count]);
+    &buffer[..size]
 }
 
 #[cfg(test)]
@@ -254,6 +349,21 @@ mod tests {
         ]
         .map(String::from)
         .to_vec();
+        let mut power = 1i64;
+        for _ in 0..18 {
+            power *= 10;
+            for value in [power - 1, power, power + 1, -power, 7 * (power / 9)] {
+                cases.push(value.to_string());
+            }
+        }
+        for scale in 1..=SCALE_MAX as usize {
+            for digits in [1, 2, 8, 9, 16, 17, 18] {
+                if digits <= scale {
+                    cases.push(format!("0.{}{}", "0".repeat(scale - digits), "9".repeat(digits)));
+                    cases.push(format!("-0.{}1{}", "0".repeat(scale - digits), "0".repeat(digits - 1)));
+                }
+            }
+        }
         let mut digits = String::new();
         for i in 0..18 {
             digits.push(char::from(b'1' + i % 9));

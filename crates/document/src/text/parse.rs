@@ -75,7 +75,7 @@ fn run(writer: &mut Writer, frames: &mut Vec<Frame>, text: &[u8], limits: &Limit
     }
 
     if x86::has_avx512() {
-        // SAFETY: the instruction set is there; machines with AVX-512 BW have the bit manipulation sets, checked with it.
+        // SAFETY: all the instruction sets that the function names are there.
         unsafe { run_avx512(writer, frames, text, limits) }
     } else if x86::has_avx2() {
         // SAFETY: the instruction set is there.

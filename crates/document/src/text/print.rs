@@ -6,6 +6,8 @@
 
 use std::io;
 
+use super::append::{put_block, put_quoted, put_with};
+use super::number;
 use crate::format::{DEPTH_MAX, kind};
 use crate::read::{Array, Document, Number, Object, Text, Value};
 
@@ -165,10 +167,10 @@ fn new_line(out: &mut Vec<u8>, style: Style, depth: usize) {
 
 fn print_value(value: &Value<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
     match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Number(number) => number.append_to(out),
+        Value::Null => put_block(out, b"null", 4),
+        Value::Bool(true) => put_block(out, b"true", 4),
+        Value::Bool(false) => put_block(out, b"false", 5),
+        Value::Number(number) => print_number(number, out),
         Value::Text(text) => print_text(text, out),
         Value::Array(array) => print_array(array, out, style, depth),
         Value::Object(object) => print_object(object, out, style, depth),
@@ -177,20 +179,55 @@ fn print_value(value: &Value<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
     }
 }
 
-fn print_entry(document: Document<'_>, kind: u8, payload: u32, out: &mut Vec<u8>, style: Style, depth: u32) {
+#[inline(always)]
+fn print_integer(value: i64, out: &mut Vec<u8>) {
+    put_with(out, |buffer| number::put_integer(value, buffer));
+}
+
+#[inline(always)]
+fn print_decimal(mantissa: i64, scale: u32, out: &mut Vec<u8>) {
+    if (1..=number::SHORT_SCALE_MAX).contains(&scale) {
+        put_with(out, |buffer| number::put_short_decimal(mantissa, scale, buffer));
+    } else {
+        Number::Decimal { mantissa, scale }.append_to(out);
+    }
+}
+
+fn print_number(number: &Number<'_>, out: &mut Vec<u8>) {
+    match number {
+        Number::Integer(value) => print_integer(*value, out),
+        Number::Decimal { mantissa, scale } => print_decimal(*mantissa, *scale, out),
+        _ => number.append_to(out),
+    }
+}
+
+#[inline(always)]
+fn print_entry(document: &Document<'_>, kind: u8, payload: u32, out: &mut Vec<u8>, style: Style, depth: u32) {
     match kind {
         kind::STRING => {
-            let text = Text::at(document, kind, payload);
-            let stored = text.stored();
-            out.reserve(stored.len() + 2);
-            out.push(b'"');
-            out.extend_from_slice(stored);
-            out.push(b'"');
+            let (size, _) = document.bytes.varint(payload);
+            put_quoted(
+                out,
+                document.bytes.0,
+                payload.wrapping_sub(size) as usize,
+                size as usize,
+                *b"\"   ",
+                1,
+            );
         }
-        kind::OBJECT => print_object(&Object::at(document, payload), out, style, depth),
-        kind::ARRAY => print_array(&Array::at(document, payload), out, style, depth),
-        kind::SMALL_INTEGER => Number::Integer(i64::from(payload)).append_to(out),
-        _ => print_value(&Value::at(document, kind, payload), out, style, depth),
+        kind::OBJECT => print_object(&Object::at(*document, payload), out, style, depth),
+        kind::ARRAY => print_array(&Array::at(*document, payload), out, style, depth),
+        kind::NULL => put_block(out, b"null", 4),
+        kind::SMALL_INTEGER => print_integer(i64::from(payload), out),
+        0x10..=0x17 => {
+            print_integer(document.bytes.signed(payload, u32::from(kind - kind::INTEGER) + 1), out);
+        }
+        0x20..=0x27 => {
+            let width = u32::from(kind - kind::DECIMAL) + 1;
+            let scale = document.bytes.byte(payload.wrapping_add(width));
+            print_decimal(document.bytes.signed(payload, width), u32::from(scale), out);
+        }
+        _ => print_value(&Value::at(*document, kind, payload), out, style, depth),
     }
 }
 
@@ -201,29 +238,34 @@ fn print_object(object: &Object<'_>, out: &mut Vec<u8>, style: Style, depth: u32
         return;
     }
     out.push(b'{');
-    let document = object.document;
+    let document = &object.document;
     let plain_names = !document.names_compressed() && !document.names_escaped();
+    let after_name = if style == Style::Compact { 2 } else { 3 };
     for index in 0..object.len() as u32 {
-        if index > 0 {
-            out.push(b',');
-        }
         new_line(out, style, depth as usize + 1);
-        let stored = document.stored_name(object.name_id(index));
+        let id = object.name_id(index);
         if plain_names {
-            out.reserve(stored.len() + 4);
-            out.push(b'"');
-            out.extend_from_slice(stored);
-            out.extend_from_slice(if style == Style::Compact { b"\":" } else { b"\": " });
+            let (start, end) = document.name_range(id);
+            let size = end.wrapping_sub(start) as usize;
+            put_quoted(out, document.bytes.0, start as usize, size, *b"\":  ", after_name);
         } else {
-            print_name(&document.name(object.name_id(index)), out, style);
+            print_name(&document.name(id), out, style);
         }
         let (kind, payload) = object.entry(index);
         print_entry(document, kind, payload, out, style, depth + 1);
+        out.push(b',');
     }
-    if !object.is_empty() {
+    close(out, b'}', object.is_empty(), style, depth);
+}
+
+/// Ends a container: the last comma goes.
+#[inline(always)]
+fn close(out: &mut Vec<u8>, bracket: u8, empty: bool, style: Style, depth: u32) {
+    if !empty {
+        out.pop();
         new_line(out, style, depth as usize);
     }
-    out.push(b'}');
+    out.push(bracket);
 }
 
 fn print_array(array: &Array<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
@@ -232,18 +274,14 @@ fn print_array(array: &Array<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
         return;
     }
     out.push(b'[');
+    let document = &array.document;
     for index in 0..array.len() as u32 {
-        if index > 0 {
-            out.push(b',');
-        }
         new_line(out, style, depth as usize + 1);
         let (kind, payload) = array.entry(index);
-        print_entry(array.document, kind, payload, out, style, depth + 1);
+        print_entry(document, kind, payload, out, style, depth + 1);
+        out.push(b',');
     }
-    if !array.is_empty() {
-        new_line(out, style, depth as usize);
-    }
-    out.push(b']');
+    close(out, b']', array.is_empty(), style, depth);
 }
 
 fn print_name(name: &Text<'_>, out: &mut Vec<u8>, style: Style) {

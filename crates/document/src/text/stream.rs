@@ -7,6 +7,10 @@ use crate::read::Document;
 
 /// Gathers a JSON text that arrives in chunks, and parses it when it is whole. The chunks may end anywhere, also inside a character.
 ///
+/// It does not build the document chunk by chunk: the parser takes a gigabyte a second and more because it sees whole blocks and never has to stop inside a
+/// string or a number, and a document of ordinary size has long arrived before that would matter. So a stream needs memory for the text besides that for the
+/// document; whoever takes texts of hundreds of megabytes from strangers sets the limit accordingly.
+///
 /// The text is kept until then (it is bounded by [`Limits::text_size_max`](crate::Limits), checked as chunks arrive), in a buffer that the context uses again.
 pub struct TextStream<'c> {
     context: &'c Context,

@@ -298,8 +298,13 @@ fn run_cluster_wide(
     for result in &results {
         json::separate(&mut out);
         match result {
-            ClusterCommandResult::Put(stored) => print_put(stored, &mut out),
-            ClusterCommandResult::Delete { id, deleted } => print_delete(id, *deleted, &mut out),
+            ClusterCommandResult::Put(stored) => {
+                let (vector, ticks) = (&stored.change_vector, stored.last_modified);
+                print_cluster_write("PUT", "@id", &stored.id, vector, ticks, &mut out);
+            }
+            ClusterCommandResult::Delete { id, change_vector, last_modified } => {
+                print_cluster_write("DELETE", "Id", id, change_vector, *last_modified, &mut out);
+            }
             ClusterCommandResult::PutCompareExchange { key } => {
                 print_compare_exchange("CompareExchangePUT", key, index, &mut out);
             }
@@ -315,6 +320,15 @@ fn run_cluster_wide(
         transaction.keep_answer_of_request(id, &out)?;
     }
     Ok(out)
+}
+
+fn print_cluster_write(kind: &str, id_name: &str, id: &str, vector: &str, ticks: i64, out: &mut Vec<u8>) {
+    out.push(b'{');
+    json::string(out, "Type", kind);
+    json::date(out, "@last-modified", ticks);
+    json::string(out, id_name, id);
+    json::string(out, "@change-vector", vector);
+    out.push(b'}');
 }
 
 fn print_compare_exchange(kind: &str, key: &str, index: i64, out: &mut Vec<u8>) {

@@ -12,6 +12,7 @@ use crate::endpoints::bulk_docs::compare_exchange_value;
 use crate::endpoints::documents::{Page, Paging};
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
+use crate::query_string::Query;
 use crate::request::DatabaseRequest;
 use crate::response::Response;
 use crate::routes::Routes;
@@ -40,7 +41,8 @@ async fn get(request: DatabaseRequest) -> Result<Response> {
     for (key, found) in keys.iter().zip(&found) {
         json::separate(&mut out);
         match found {
-            Some(found) => print(found, &mut out),
+            // Clients look for the key as they asked for it.
+            Some(found) => print(key, found, &mut out),
             None => {
                 out.push(b'{');
                 json::string(&mut out, "Key", key);
@@ -67,7 +69,7 @@ async fn list(request: DatabaseRequest) -> Result<Response> {
                 Page::Before => ControlFlow::Continue(()),
                 Page::Inside => {
                     json::separate(&mut out);
-                    print(&found, &mut out);
+                    print(found.key, &found, &mut out);
                     ControlFlow::Continue(())
                 }
                 Page::Behind => ControlFlow::Break(()),
@@ -79,9 +81,9 @@ async fn list(request: DatabaseRequest) -> Result<Response> {
     .await
 }
 
-fn print(found: &CompareExchange<'_>, out: &mut Vec<u8>) {
+fn print(key: &str, found: &CompareExchange<'_>, out: &mut Vec<u8>) {
     out.push(b'{');
-    json::string(out, "Key", found.key);
+    json::string(out, "Key", key);
     json::number(out, "Index", found.index);
     json::name(out, "Value");
     found.value.print_to(out, Style::Compact);
@@ -91,7 +93,7 @@ fn print(found: &CompareExchange<'_>, out: &mut Vec<u8>) {
 async fn put(mut request: DatabaseRequest) -> Result<Response> {
     let query = request.query();
     let key = query.require("key")?.into_owned();
-    let index = query.number::<i64>("index")?.unwrap_or(0);
+    let index = index_of(query)?;
     let request_id = request_id(&request)?;
     let body = request.bytes().await?;
     let value = with_context_for(body.len(), |context| {
@@ -111,12 +113,18 @@ async fn put(mut request: DatabaseRequest) -> Result<Response> {
 async fn delete(request: DatabaseRequest) -> Result<Response> {
     let query = request.query();
     let key = query.require("key")?.into_owned();
-    let index = query.number::<i64>("index")?.unwrap_or(0);
+    let index = index_of(query)?;
     let request_id = request_id(&request)?;
     let answer = request.database.submit(move |transaction| {
         once(request_id, transaction, |transaction| transaction.delete_compare_exchange(&key, index))
     });
     Ok(Response::json(answer.await?))
+}
+
+/// The index that the value must have; it must be said.
+fn index_of(query: Query<'_>) -> Result<i64> {
+    query.require("index")?;
+    Ok(query.number("index")?.unwrap_or(0))
 }
 
 fn request_id(request: &DatabaseRequest) -> Result<Option<String>> {

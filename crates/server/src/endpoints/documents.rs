@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use http::{Method, StatusCode};
 use jackdaw_database::{
-    ChangeVector, Database, Expected, Fields, IncomingDocument, PutOptions, Snapshot, StoredDocument,
-    print_document,
+    Database, Expected, Fields, IncomingDocument, PutOptions, StoredDocument, print_document,
 };
 use jackdaw_storage::Order;
 use xxhash_rust::xxh3::Xxh3;
@@ -98,7 +97,7 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
     for id in ids {
         let mut document = snapshot.document(id)?;
         if let Some(document) = document.as_mut().filter(|_| is_cluster_wide) {
-            mark_with_guard(&snapshot, &request.database, document)?;
+            snapshot.mark_with_guard(document)?;
         }
         documents.push(document);
     }
@@ -113,7 +112,8 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
         return Ok(Response::not_found());
     }
     let included = includes.documents(&snapshot, ids)?;
-    let etag = match (&*documents, include_paths.is_empty() && exchange_paths.is_empty()) {
+    let is_alone = include_paths.is_empty() && exchange_paths.is_empty() && !is_cluster_wide;
+    let etag = match (&*documents, is_alone) {
         ([Some(document)], true) => document.change_vector.to_string(),
         _ => {
             let all = documents.iter().map(Option::as_ref).chain(included.iter().map(Some));
@@ -152,22 +152,6 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
     Ok(Response::json(out).etag(&etag))
 }
 
-/// In a cluster-wide session a document's vector names the transaction of its guard.
-fn mark_with_guard(
-    snapshot: &Snapshot,
-    database: &Database,
-    document: &mut StoredDocument<'_>,
-) -> Result<()> {
-    let Some(guard) = snapshot.compare_exchange(&format!("rvn-atomic/{}", document.id))? else {
-        return Ok(());
-    };
-    let text = document.change_vector.to_string();
-    let plain = text.split(",TRXN:").next().unwrap_or_default();
-    let id = database.cluster_transaction_id().as_str();
-    document.change_vector = ChangeVector::Text(Cow::Owned(format!("{plain},TRXN:{}-{id}", guard.index)));
-    Ok(())
-}
-
 /// An opaque etag for what several documents make together.
 fn hash_of<'d>(
     fields: Fields,
@@ -189,7 +173,7 @@ fn hash_of<'d>(
     format!("Hash-{:032x}", hash.digest128())
 }
 
-fn fields(query: Query<'_>) -> Result<Fields> {
+pub(crate) fn fields(query: Query<'_>) -> Result<Fields> {
     Ok(match query.flag("metadataOnly")?.unwrap_or(false) {
         true => Fields::Metadata,
         false => Fields::All,
@@ -209,6 +193,9 @@ async fn by_prefix(request: DatabaseRequest) -> Result<Response> {
     Listing::new("Results", known)
         .run(move |listing| {
             let snapshot = database.read()?;
+            if listing.is_known(snapshot.change_vector()?) {
+                return Ok(());
+            }
             snapshot.documents_by_prefix(&prefix, after.as_deref(), |document| {
                 if !wildcards.matches(document.id.get(prefix.len()..).unwrap_or_default()) {
                     return Ok(ControlFlow::Continue(()));
@@ -216,7 +203,7 @@ async fn by_prefix(request: DatabaseRequest) -> Result<Response> {
                 Ok(match paging.next() {
                     Page::Before => ControlFlow::Continue(()),
                     Page::Inside => {
-                        let listed = listing.add(document.etag, |out| print_document(&document, fields, out));
+                        let listed = listing.add(|out| print_document(&document, fields, out));
                         match paging.is_full() {
                             true => ControlFlow::Break(()),
                             false => listed,
@@ -225,8 +212,8 @@ async fn by_prefix(request: DatabaseRequest) -> Result<Response> {
                     Page::Behind => ControlFlow::Break(()),
                 })
             })?;
-            let vector = |etag| vector_of(&snapshot, etag);
-            listing.finish_with(vector)
+            listing.finish();
+            Ok(())
         })
         .await
 }
@@ -241,11 +228,14 @@ async fn all(request: DatabaseRequest) -> Result<Response> {
     Listing::new("Results", known)
         .run(move |listing| {
             let snapshot = database.read()?;
+            if listing.is_known(snapshot.change_vector()?) {
+                return Ok(());
+            }
             snapshot.documents_by_etag(i64::MAX, Order::Descending, |document| {
                 Ok(match paging.next() {
                     Page::Before => ControlFlow::Continue(()),
                     Page::Inside => {
-                        let listed = listing.add(document.etag, |out| print_document(&document, fields, out));
+                        let listed = listing.add(|out| print_document(&document, fields, out));
                         match paging.is_full() {
                             true => ControlFlow::Break(()),
                             false => listed,
@@ -254,20 +244,10 @@ async fn all(request: DatabaseRequest) -> Result<Response> {
                     Page::Behind => ControlFlow::Break(()),
                 })
             })?;
-            let vector = |etag| vector_of(&snapshot, etag);
-            listing.finish_with(vector)
+            listing.finish();
+            Ok(())
         })
         .await
-}
-
-/// The change vector of the document that was written last of those listed.
-fn vector_of(snapshot: &Snapshot, etag: i64) -> Result<String> {
-    let mut vector = String::new();
-    snapshot.documents_by_etag(etag, Order::Ascending, |document| {
-        vector = document.change_vector.to_string();
-        Ok(ControlFlow::Break(()))
-    })?;
-    Ok(vector)
 }
 
 /// Which of the documents found are asked for.
@@ -336,11 +316,7 @@ async fn head(request: DatabaseRequest) -> Result<Response> {
 }
 
 async fn put(mut request: DatabaseRequest) -> Result<Response> {
-    let query = request.query();
-    let id = query.get("id")?;
-    let id =
-        id.ok_or_else(|| ErrorKind::Argument.error("Query string id is mandatory, but wasn't specified."))?;
-    let id = id.into_owned();
+    let id = request.query().require("id")?.into_owned();
     let expected = Expected::from_text(request.if_match());
     let body = request.bytes().await?;
     let database = &request.database;

@@ -48,7 +48,7 @@ async fn return_range(request: DatabaseRequest) -> Result<Response> {
     let tag = query.require("tag")?.into_owned();
     let (end, last) = (number(&request, "end")?, number(&request, "last")?);
     request.database.submit(move |transaction| transaction.return_hilo_range(&tag, end, last)).await?;
-    Ok(Response::no_content())
+    Ok(Response::empty(StatusCode::OK))
 }
 
 /// A number that must be there.

@@ -1,4 +1,6 @@
-//! Answers that list documents: whole and with an etag when they are small, streamed when they are not.
+//! Answers that list documents: whole when they are small, streamed when they are not.
+//!
+//! Their etag is the change vector of the database: any write may add to a list or take from it.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +8,7 @@ use crate::error::{ErrorKind, Result, WireError};
 use crate::query_string::Query;
 use crate::response::{PieceSender, Response};
 
-/// A listing of more bytes is streamed, and has no etag.
+/// A listing of more bytes is streamed.
 const WHOLE_SIZE_MAX: usize = 4 << 20;
 
 /// The size of a streamed piece.
@@ -23,7 +25,7 @@ pub(crate) struct Listing {
 pub(crate) struct ListingWriter {
     out: Vec<u8>,
     known: Option<String>,
-    last_etag: i64,
+    etag: String,
     is_first: bool,
     answer: Option<tokio::sync::oneshot::Sender<Result<Response>>>,
     stream: Option<PieceSender>,
@@ -44,7 +46,8 @@ impl Listing {
             let mut out = Vec::with_capacity(4096);
             out.extend_from_slice(format!("{{\"{}\":[", self.name).as_bytes());
             let (known, answer) = (self.known, Some(answer));
-            let mut writer = ListingWriter { out, known, last_etag: 0, is_first: true, answer, stream: None };
+            let mut writer =
+                ListingWriter { out, known, etag: String::new(), is_first: true, answer, stream: None };
             if let Err(error) = list(&mut writer) {
                 writer.fail(error);
             }
@@ -55,19 +58,33 @@ impl Listing {
 }
 
 impl ListingWriter {
-    /// Adds an element that was written at `etag`. Breaks when the client is gone.
-    pub(crate) fn add(&mut self, etag: i64, print: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
+    /// Sets the answer's etag. When the client has just that already, this is the answer, and there is nothing to list.
+    pub(crate) fn is_known(&mut self, etag: String) -> bool {
+        self.etag = etag;
+        let is_known = !self.etag.is_empty() && self.known.as_deref() == Some(&*self.etag);
+        if let Some(answer) = self.answer.take_if(|_| is_known) {
+            // A client that is gone needs no answer.
+            let _ = answer.send(Ok(Response::not_modified()));
+        }
+        is_known
+    }
+
+    fn with_etag(&self, response: Response) -> Response {
+        if self.etag.is_empty() { response } else { response.etag(&self.etag) }
+    }
+
+    /// Adds an element. Breaks when the client is gone.
+    pub(crate) fn add(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
         if !std::mem::take(&mut self.is_first) {
             self.out.push(b',');
         }
         print(&mut self.out);
-        self.last_etag = self.last_etag.max(etag);
         if self.stream.is_none() && self.out.len() > WHOLE_SIZE_MAX {
             let (sender, response) = Response::stream_json();
             self.stream = Some(sender);
             if let Some(answer) = self.answer.take() {
                 // A client that is gone shows when the first piece is sent.
-                let _ = answer.send(Ok(response));
+                let _ = answer.send(Ok(self.with_etag(response)));
             }
         }
         match &self.stream {
@@ -82,27 +99,18 @@ impl ListingWriter {
         }
     }
 
-    /// Ends the listing. `vector` gives the etag of a whole answer from that of its last written element.
-    pub(crate) fn finish_with(&mut self, vector: impl FnOnce(i64) -> Result<String>) -> Result<()> {
+    /// Ends the listing.
+    pub(crate) fn finish(&mut self) {
         self.out.extend_from_slice(b"]}");
         let out = std::mem::take(&mut self.out);
         if let Some(stream) = self.stream.take() {
             if stream.send_blocking(out).is_ok() {
                 stream.finish();
             }
-            return Ok(());
-        }
-        let etag = vector(self.last_etag)?;
-        let response = match &self.known {
-            Some(known) if *known == etag && !etag.is_empty() => Response::not_modified(),
-            _ if etag.is_empty() => Response::json(out),
-            _ => Response::json(out).etag(&etag),
-        };
-        if let Some(answer) = self.answer.take() {
+        } else if let Some(answer) = self.answer.take() {
             // As above.
-            let _ = answer.send(Ok(response));
+            let _ = answer.send(Ok(self.with_etag(Response::json(out))));
         }
-        Ok(())
     }
 
     fn fail(mut self, error: WireError) {

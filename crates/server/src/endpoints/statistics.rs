@@ -1,7 +1,8 @@
 //! `/stats` and `/collections`: what there is in a database, in numbers.
 
 use http::Method;
-use serde_json::{Value, json};
+use jackdaw_database::Snapshot;
+use serde_json::{Map, Value, json};
 
 use crate::databases::{LoadedDatabase, blocking};
 use crate::error::Result;
@@ -44,7 +45,6 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
         "CountOfDocumentsConflicts": 0,
         "CountOfConflicts": 0,
         "CountOfAttachments": 0,
-        "CountOfUniqueAttachments": 0,
         "CountOfCounterEntries": 0,
         "CountOfTimeSeriesSegments": 0,
         "Indexes": [],
@@ -56,6 +56,7 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
     };
     if detail != Detail::Essential {
         add(json!({
+            "CountOfUniqueAttachments": 0,
             "LastDocEtag": statistics.last_document_etag,
             "LastDatabaseEtag": statistics.last_etag,
             "DatabaseChangeVector": statistics.change_vector,
@@ -66,7 +67,6 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
             "SizeOnDisk": size(statistics.size_on_disk),
             "TempBuffersSizeOnDisk": size(0),
             "Pager": "Jackdaw",
-            "StaleIndexes": [],
         }));
     }
     if detail == Detail::Detailed {
@@ -84,26 +84,38 @@ async fn collections(request: DatabaseRequest) -> Result<Response> {
     let database = request.database.clone();
     blocking(move || {
         let snapshot = database.read()?;
-        let collections: serde_json::Map<_, _> = snapshot
+        let collections = snapshot
             .collections()?
             .into_iter()
             .filter(|collection| collection.documents > 0)
             .map(|collection| (collection.name, collection.documents.into()))
             .collect();
-        Response::of(&json!({
-            "CountOfDocuments": snapshot.document_count()?,
-            "CountOfConflicts": 0,
-            "Collections": collections,
-        }))
+        Response::of(&counts(&snapshot, collections)?)
     })
     .await
+}
+
+/// What there is in all collections.
+fn counts(snapshot: &Snapshot, collections: Map<String, Value>) -> Result<Value> {
+    Ok(json!({
+        "CountOfDocuments": snapshot.document_count()?,
+        "CountOfDocumentsConflicts": 0,
+        "CountOfConflicts": 0,
+        "CountOfRevisionDocuments": 0,
+        "CountOfTombstones": snapshot.tombstone_count()?,
+        "CountOfTimeSeriesDeletedRanges": 0,
+        "CountOfAttachments": 0,
+        "CountOfCounterEntries": 0,
+        "CountOfTimeSeriesSegments": 0,
+        "Collections": collections,
+    }))
 }
 
 async fn collections_detailed(request: DatabaseRequest) -> Result<Response> {
     let database = request.database.clone();
     blocking(move || {
         let snapshot = database.read()?;
-        let mut collections = serde_json::Map::new();
+        let mut collections = Map::new();
         for collection in snapshot.collections()?.into_iter().filter(|collection| collection.documents > 0) {
             let bytes = snapshot.estimate_size_of_collection(&collection.name)?;
             let entry = json!({
@@ -111,16 +123,20 @@ async fn collections_detailed(request: DatabaseRequest) -> Result<Response> {
                 "CountOfDocuments": collection.documents,
                 "Size": size(bytes),
                 "DocumentsSize": size(bytes),
+                "CountOfTombstones": snapshot.tombstone_count_of_collection(&collection.name)?,
                 "TombstonesSize": size(0),
+                "CountOfRevisions": 0,
                 "RevisionsSize": size(0),
+                "CountOfTimeSeriesDeletedRanges": 0,
+                "TimeSeriesDeletedRangesSize": size(0),
+                "CountOfCounterEntries": 0,
+                "CounterEntriesSize": size(0),
+                "CountOfTimeSeriesSegments": 0,
+                "TimeSeriesSegmentsSize": size(0),
             });
             collections.insert(collection.name, entry);
         }
-        Response::of(&json!({
-            "CountOfDocuments": snapshot.document_count()?,
-            "CountOfConflicts": 0,
-            "Collections": collections,
-        }))
+        Response::of(&counts(&snapshot, collections)?)
     })
     .await
 }

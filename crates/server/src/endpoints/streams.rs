@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use http::{Method, header};
+use http::Method;
 use jackdaw_database::{Database, Fields, StoredDocument, print_document};
 use jackdaw_storage::Order;
 
@@ -68,10 +68,7 @@ async fn documents(request: DatabaseRequest) -> Result<Response> {
             }
         }
     });
-    Ok(match format {
-        Format::Json => response,
-        Format::Lines => response.header(header::CONTENT_TYPE, "application/jsonl; charset=utf-8"),
-    })
+    Ok(response)
 }
 
 struct Stream {
@@ -101,7 +98,10 @@ impl Stream {
         };
         match prefix {
             Some(prefix) => snapshot.documents_by_prefix(&prefix, after.as_deref(), visit)?,
-            None => snapshot.documents_by_etag(from_etag.unwrap_or(0), Order::Ascending, visit)?,
+            None => match from_etag {
+                Some(etag) => snapshot.documents_by_etag(etag, Order::Ascending, visit)?,
+                None => snapshot.documents_by_etag(i64::MAX, Order::Descending, visit)?,
+            },
         }
         if self.format == Format::Json {
             self.out.extend_from_slice(b"]}");

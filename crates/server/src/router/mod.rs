@@ -17,6 +17,8 @@ const PARAMETERS_MAX: usize = 2;
 pub(crate) struct Router<T> {
     nodes: Vec<Node>,
     targets: Vec<T>,
+    /// Method and route of each target.
+    routes: Vec<(Method, Box<str>)>,
 }
 
 /// What can follow one prefix of segments.
@@ -60,7 +62,7 @@ pub(crate) enum NoMatch {
 
 impl<T> Router<T> {
     pub(crate) fn new() -> Router<T> {
-        Router { nodes: vec![Node::default()], targets: Vec::new() }
+        Router { nodes: vec![Node::default()], targets: Vec::new(), routes: Vec::new() }
     }
 
     /// Adds a route: `/databases/{db}/docs`; `/{*}` at the end takes any number of further segments.
@@ -81,6 +83,7 @@ impl<T> Router<T> {
         }
         let target_index = self.targets.len();
         self.targets.push(target);
+        self.routes.push((method.clone(), route.into()));
         let node = &mut self.nodes[node];
         let targets = if is_below { &mut node.below } else { &mut node.targets };
         assert!(targets.iter().all(|(other, _)| *other != method), "{method} {route} is there twice");
@@ -105,6 +108,11 @@ impl<T> Router<T> {
         let next = self.nodes.len() - 1;
         self.nodes[node].add_child(segment, next);
         next
+    }
+
+    /// Method and route of all targets, in the order in which they were added.
+    pub(crate) fn routes(&self) -> &[(Method, Box<str>)] {
+        &self.routes
     }
 
     /// The target for a method and a path, and the path's parameters.

@@ -3,3 +3,4 @@
 pub(crate) mod client_configuration;
 pub(crate) mod database_record;
 pub(crate) mod size;
+pub(crate) mod smuggler;

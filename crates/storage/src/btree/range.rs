@@ -13,6 +13,33 @@ pub(crate) enum Direction {
     Descending,
 }
 
+impl Direction {
+    /// Whether a walk this way has not passed its end at this key.
+    #[inline]
+    pub(crate) fn is_within(self, key: &[u8], end: &Bound<Vec<u8>>) -> bool {
+        match (end, self) {
+            (Bound::Unbounded, _) => true,
+            (Bound::Included(end), Direction::Ascending) => key <= end.as_slice(),
+            (Bound::Excluded(end), Direction::Ascending) => key < end.as_slice(),
+            (Bound::Included(end), Direction::Descending) => key >= end.as_slice(),
+            (Bound::Excluded(end), Direction::Descending) => key > end.as_slice(),
+        }
+    }
+
+    /// The bounds as where a walk this way begins and where it ends.
+    pub(crate) fn begin_and_end(
+        self,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
+        match self {
+            Direction::Ascending => (low, high),
+            Direction::Descending => (high, low),
+        }
+    }
+}
+
 /// A walk over a range of keys.
 pub(crate) struct Range<'p, P> {
     cursor: Cursor<'p, P>,
@@ -27,11 +54,7 @@ pub(crate) struct Range<'p, P> {
 impl<'p, P: Pages> Tree<'p, P> {
     /// The entries whose keys are within the bounds, walked in the direction given.
     pub(crate) fn range(&self, low: Bound<&[u8]>, high: Bound<&[u8]>, direction: Direction) -> Range<'p, P> {
-        let (low, high) = (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec));
-        let (begin, end) = match direction {
-            Direction::Ascending => (low, high),
-            Direction::Descending => (high, low),
-        };
+        let (begin, end) = direction.begin_and_end(low, high);
         Range { cursor: self.cursor(), direction, begin: Some(begin), end, done: false }
     }
 
@@ -60,15 +83,7 @@ impl<'p, P: Pages> Range<'p, P> {
         if !found {
             return Ok(None);
         }
-        let key = self.cursor.key();
-        let within = match (&self.end, self.direction) {
-            (Bound::Unbounded, _) => true,
-            (Bound::Included(end), Direction::Ascending) => key <= end.as_slice(),
-            (Bound::Excluded(end), Direction::Ascending) => key < end.as_slice(),
-            (Bound::Included(end), Direction::Descending) => key >= end.as_slice(),
-            (Bound::Excluded(end), Direction::Descending) => key > end.as_slice(),
-        };
-        if !within {
+        if !self.direction.is_within(self.cursor.key(), &self.end) {
             return Ok(None);
         }
         let value = self.cursor.value()?;

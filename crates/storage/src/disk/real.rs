@@ -49,6 +49,22 @@ impl RealDisk {
         Ok(RealDisk { path: std::path::absolute(path)?, probes: Arc::default() })
     }
 
+    /// Whether the directory holds nothing but perhaps a lock file, or does not exist.
+    pub(crate) fn is_empty(&self) -> io::Result<bool> {
+        match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+            Ok(entries) => {
+                for entry in entries {
+                    if entry?.file_name() != super::LOCK_FILE {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
     fn resolve(&self, name: &str) -> PathBuf {
         if name.is_empty() { self.path.clone() } else { self.path.join(name) }
     }

@@ -188,4 +188,10 @@ impl<'p, P: Pages> MultiCursor<'p, P> {
         let found = self.keys.next()?;
         self.enter(found, false)
     }
+
+    /// Goes to the last value of the key before; false when there is none.
+    pub(crate) fn prev_key(&mut self) -> Result<bool> {
+        let found = self.keys.prev()?;
+        self.enter(found, true)
+    }
 }

@@ -15,11 +15,13 @@
 mod check;
 mod cursor;
 mod entry;
+mod range;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use check::or_problem;
 pub(crate) use cursor::{MultiCursor, ValueCursor};
+pub(crate) use range::MultiRange;
 
 use crate::btree::{InsertHint, TREE_STATE_SIZE, Tree, TreeMut, TreeState};
 use crate::error::{Error, Result};

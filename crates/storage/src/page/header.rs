@@ -17,7 +17,7 @@
 //! | 22 | 2 | upper | where the cells begin (slotted pages) |
 //! | 24 | 8 | by kind | an overflow run's length in bytes; a leaf's or branch's prefix and fragmented bytes; a section's links |
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 use super::Page;
 use crate::format::{PAGE_SIZE, PageNumber, read_u64};
@@ -94,11 +94,22 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(&bytes[KIND_AT..], read_u64(bytes, NUMBER_AT))
 }
 
+/// Computes the checksum of a run piece by piece: begins with its first bytes, at least the header's.
+pub(crate) fn begin_checksum(bytes: &[u8]) -> Xxh3 {
+    let mut hash = Xxh3::with_seed(read_u64(bytes, NUMBER_AT));
+    hash.update(&bytes[KIND_AT..]);
+    hash
+}
+
+/// Stores a checksum in a header.
+pub(crate) fn store_checksum(header: &mut [u8], sum: u64) {
+    header[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
+}
+
 /// Computes the checksum of the page (or whole run) and stores it.
 #[inline]
 pub(crate) fn seal(bytes: &mut [u8]) {
-    let sum = checksum(bytes);
-    bytes[CHECKSUM_AT..CHECKSUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
+    store_checksum(bytes, checksum(bytes));
 }
 
 /// Writes the header of a fresh page whose bytes are all zero.

@@ -182,6 +182,11 @@ impl Schema {
         Ok(())
     }
 
+    /// How many bytes [`Schema::encode`] appends.
+    pub(crate) fn encoded_size(&self) -> usize {
+        4 + self.indexes.iter().map(|index| 4 + index.name.len()).sum::<usize>()
+    }
+
     /// Appends the bytes to keep the schema as. It has been checked.
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&[
@@ -249,6 +254,7 @@ mod tests {
             let mut bytes = Vec::new();
             schema.encode(&mut bytes);
             let size = bytes.len();
+            assert_eq!(size, schema.encoded_size());
             bytes.push(99);
             assert_eq!(Schema::decode(&bytes), Some((schema, &[99][..])));
             assert!((0..size).all(|cut| Schema::decode(&bytes[..cut]).is_none()));

@@ -64,6 +64,13 @@ impl TableState {
         self.name = name.into();
     }
 
+    /// Puts the primary key's tree at a page.
+    #[cfg(test)]
+    pub(crate) fn set_primary_for_test(&mut self, root: PageNumber) {
+        self.primary.root = root;
+        self.primary.depth = 1;
+    }
+
     /// Levels of the primary key's tree.
     pub(crate) fn depth(&self) -> usize {
         self.primary.depth
@@ -103,7 +110,10 @@ impl TableState {
 
     /// The bytes to keep the state as.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
+        // At least what each takes, so that the room hardly ever has to grow.
+        let size = self.schema.encoded_size() + HEAP_STATE_SIZE + (self.indexes.len() + 2) * 2 * TREE_SIZE;
+        let mut bytes = Vec::with_capacity(size);
+        bytes.push(VERSION);
         self.schema.encode(&mut bytes);
         bytes.extend_from_slice(&self.heap.encode());
         encode_tree(&self.primary, &mut bytes);
@@ -129,7 +139,20 @@ impl TableState {
             return None;
         }
         let (schema, rest) = Schema::decode(rest)?;
-        let mut state = TableState::new(name, schema).ok()?;
+        TableState::new(name, schema).ok()?.decode_trees(rest)
+    }
+
+    /// As [`TableState::decode`], for other bytes of the table that `self` was decoded from `own` for; `None` also when the bytes begin
+    /// with another schema.
+    pub(crate) fn decode_like(&self, own: &[u8], bytes: &[u8]) -> Option<TableState> {
+        let size = 1 + self.schema.encoded_size();
+        let (schema, rest) = bytes.split_at_checked(size)?;
+        (own.get(..size) == Some(schema)).then(|| self.clone())?.decode_trees(rest)
+    }
+
+    /// The state with heap and trees as these bytes say.
+    fn decode_trees(self, rest: &[u8]) -> Option<TableState> {
+        let mut state = self;
         let (heap, rest) = rest.split_first_chunk::<HEAP_STATE_SIZE>()?;
         state.heap = HeapState::decode(heap);
         let (primary, mut rest) = decode_tree(rest)?;

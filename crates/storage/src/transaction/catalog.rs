@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::read::ReadTransaction;
+use super::table_cache::TableCache;
 use super::write::WriteTransaction;
 use crate::btree::{self, InsertHint, TREE_STATE_SIZE, TreeState};
 use crate::error::{Error, Result};
@@ -63,7 +64,8 @@ impl State {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![self.kind() as u8];
+        let mut bytes = Vec::with_capacity(ENTRY_SIZE_USUAL);
+        bytes.push(self.kind() as u8);
         match self {
             State::Tree(state) => bytes.extend(state.encode()),
             State::MultiTree(state) => bytes.extend(state.encode()),
@@ -89,9 +91,7 @@ impl State {
             }
             _ => None,
         };
-        state.ok_or_else(|| {
-            Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name)))
-        })
+        state.ok_or_else(|| senseless(name))
     }
 
     /// Errors: this structure, named `name`, is not one that `fresh` could have become.
@@ -147,8 +147,24 @@ pub(crate) fn not_found(name: &[u8]) -> Error {
 }
 
 /// Looks a name up in a catalog.
-pub(crate) fn look_up(pages: &impl Pages, catalog: &TreeState, name: &[u8]) -> Result<Option<State>> {
-    btree::Tree::new(pages, catalog).get(name)?.map(|bytes| State::decode(name, bytes)).transpose()
+fn look_up(
+    pages: &impl Pages,
+    cache: &TableCache,
+    catalog: &TreeState,
+    name: &[u8],
+) -> Result<Option<State>> {
+    let decode = |bytes: &[u8]| match bytes.split_first() {
+        Some((&kind, rest)) if kind == Kind::Table as u8 => cache
+            .get(name, rest, || TableState::decode(&lossy(name), rest))
+            .map_or_else(|| Err(senseless(name)), |state| Ok(State::Table(state))),
+        _ => State::decode(name, bytes),
+    };
+    btree::Tree::new(pages, catalog).get(name)?.map(decode).transpose()
+}
+
+#[cold]
+fn senseless(name: &[u8]) -> Error {
+    Error::damaged(ROOT_PAGE, format!("the catalog's entry {:?} makes no sense", lossy(name)))
 }
 
 /// All entries of a catalog, by name.
@@ -217,7 +233,7 @@ impl OpenTrees {
 
 impl ReadTransaction {
     pub(crate) fn state(&self, name: &[u8]) -> Result<State> {
-        look_up(self, &self.root()?.catalog, name)?.ok_or_else(|| not_found(name))
+        look_up(self, &self.inner.tables, &self.root()?.catalog, name)?.ok_or_else(|| not_found(name))
     }
 
     /// The names of all trees and tables with their kinds, sorted by name.
@@ -235,7 +251,7 @@ impl WriteTransaction {
         if let Some(at) = self.trees.position(name) {
             return Ok(Some(at));
         }
-        let state = look_up(self, &self.root.catalog, name)?;
+        let state = look_up(self, &self.inner.tables, &self.root.catalog, name)?;
         Ok(state.map(|state| self.trees.add(name, state, false)))
     }
 
@@ -243,7 +259,9 @@ impl WriteTransaction {
     pub(crate) fn state(&self, name: &[u8]) -> Result<State> {
         match self.trees.position(name) {
             Some(at) => self.trees.open[at].state().cloned(),
-            None => look_up(self, &self.root.catalog, name)?.ok_or_else(|| not_found(name)),
+            None => {
+                look_up(self, &self.inner.tables, &self.root.catalog, name)?.ok_or_else(|| not_found(name))
+            }
         }
     }
 
@@ -373,6 +391,9 @@ impl WriteTransaction {
         Ok(())
     }
 }
+
+/// Catalog entries are hardly ever longer, in bytes.
+const ENTRY_SIZE_USUAL: usize = 512;
 
 /// The longest name of a tree or table, in bytes.
 pub const NAME_SIZE_MAX: usize = 512;

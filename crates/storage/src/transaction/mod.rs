@@ -3,4 +3,5 @@
 pub(crate) mod catalog;
 pub(crate) mod commit;
 pub(crate) mod read;
+pub(crate) mod table_cache;
 pub(crate) mod write;

@@ -1,0 +1,221 @@
+//! Exports and imports over HTTP.
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::io::{Read, Write};
+
+use serde_json::{Value, json};
+use support::{Answer, TestServer};
+
+fn server() -> TestServer {
+    let server = TestServer::start();
+    server.create_database("db");
+    server.create_database("other");
+    server
+}
+
+fn lines(count: usize) -> String {
+    let line = |i| {
+        format!(
+            "{{\"n\":{i},\"@metadata\":{{\"@id\":\"items/{i}\",\"@collection\":\"{}\"}}}}\n",
+            if i % 2 == 0 { "Even" } else { "Odd" }
+        )
+    };
+    (0..count).map(line).collect()
+}
+
+fn import(server: &TestServer, query: &str, body: &[u8]) -> Answer {
+    server.client().request("POST", &format!("/databases/db/import?{query}"), &[], body)
+}
+
+fn count(server: &TestServer, database: &str) -> u64 {
+    let stats = server.get(&format!("/databases/{database}/stats")).json();
+    stats["CountOfDocuments"].as_u64().expect("a count")
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn gunzip(bytes: &[u8]) -> Value {
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(bytes).read_to_string(&mut text).expect("gzip");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A multipart body of options and a file.
+fn multipart(server: &TestServer, url: &str, options: Option<&[u8]>, file: &[u8]) -> Answer {
+    let mut body = Vec::new();
+    let mut part = |head: &str, bytes: &[u8]| {
+        body.extend_from_slice(
+            format!("--b0und\r\nContent-Disposition: form-data; {head}\r\n\r\n").as_bytes(),
+        );
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n");
+    };
+    if let Some(options) = options {
+        part("name=\"importOptions\"", options);
+    }
+    part("name=\"file\"; filename=\"x.ravendbdump\"", file);
+    body.extend_from_slice(b"--b0und--\r\n");
+    let headers = [("Content-Type", "multipart/form-data; boundary=\"b0und\"")];
+    server.client().request("POST", url, &headers, &body)
+}
+
+#[test]
+fn lines_come_in_with_progress_and_a_report() {
+    let server = server();
+    let mut body = lines(3000);
+    body.push_str("nonsense\n");
+    let answer = import(&server, "format=lines&operationId=5", &gzip(body.as_bytes()));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let result = answer.json();
+    assert_eq!(result["Documents"]["ReadCount"], 3001);
+    assert_eq!(result["Documents"]["ErroredCount"], 1);
+    assert_eq!(result["Report"]["refusals"][0]["place"], json!({ "Line": 3001 }));
+    assert_eq!(count(&server, "db"), 3000);
+    let state = server.get("/databases/db/operations/state?id=5").json();
+    assert_eq!(
+        (&state["Status"], &state["Result"]["Documents"]["ReadCount"]),
+        (&json!("Completed"), &json!(3001))
+    );
+}
+
+#[test]
+fn csv_comes_in_as_the_query_says() {
+    let server = server();
+    let body = "key;Name;Age\n1;Ada;36\n2;Bo;NA\n";
+    let answer = import(
+        &server,
+        "format=csv&delimiter=;&null=NA&collection=Users&idPrefix=users/&id=",
+        body.as_bytes(),
+    );
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let found = server.get("/databases/db/docs?startsWith=users/").json();
+    assert_eq!(found["Results"][1]["Age"], Value::Null);
+    assert_eq!(found["Results"][0]["@metadata"]["@collection"], "Users");
+    let answer = multipart(
+        &server,
+        "/databases/db/smuggler/import/csv?collection=People",
+        None,
+        b"@id,Name\np/1,Cy\n",
+    );
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(server.get("/databases/db/docs?id=p/1").json()["Results"][0]["Name"], "Cy");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let server = server();
+    for (query, body) in [
+        ("", "{}"),
+        ("format=xml", "{}"),
+        ("format=csv&delimiter=ab", "a\n1\n"),
+        ("format=csv", ""),
+        ("format=lines&existing=maybe", "{}"),
+        ("format=json", "{} x"),
+        ("format=dump", "[]"),
+        ("format=lines&refusedMax=0", "x\n"),
+    ] {
+        let answer = import(&server, query, body.as_bytes());
+        assert_eq!(answer.status, 400, "{query}: {}", answer.text());
+        answer.error_type();
+    }
+    let answer = server.client().request("POST", "/databases/db/smuggler/import", &[], b"{}");
+    assert_eq!(answer.status, 400);
+    let answer =
+        multipart(&server, "/databases/db/smuggler/import", Some(br#"{"TransformScript":"x"}"#), b"{}");
+    assert_eq!((answer.status, answer.error_type().as_str()), (501, "NotSupportedException"));
+    let state = server.get("/databases/db/operations").json();
+    let results = state["Results"].as_array().expect("a list");
+    assert!(results.iter().all(|one| one["State"]["Status"] == "Faulted"), "{state}");
+}
+
+#[test]
+fn a_dump_goes_out_and_comes_in() {
+    let server = server();
+    assert_eq!(import(&server, "format=lines", lines(2000).as_bytes()).status, 200);
+    server.request("POST", "/databases/db/identity/seed?name=users%7C&value=9", "");
+    let options = r#"{"OperateOnTypes":"DatabaseRecord,Documents,Identities,CompareExchange","Collections":[],"TransformScript":null,"FileName":null}"#;
+    let headers = [("Accept-Encoding", "gzip")];
+    let dump = server.client().request(
+        "POST",
+        "/databases/db/smuggler/export?operationId=77",
+        &headers,
+        options.as_bytes(),
+    );
+    assert_eq!((dump.status, dump.header("content-encoding")), (200, None));
+    assert_eq!(dump.header("content-type"), Some("application/octet-stream"));
+    assert!(dump.header("content-disposition").is_some_and(|name| name.ends_with(".ravendbdump\"")));
+    let content = gunzip(&dump.body);
+    assert_eq!(content["Docs"].as_array().map(Vec::len), Some(2000));
+    assert_eq!(content["DatabaseRecord"]["DatabaseName"], "db");
+    // The last piece is sent before the operation ends.
+    let state = || server.get("/databases/db/operations/state?id=77").json();
+    while state()["Status"] == "InProgress" {
+        std::thread::yield_now();
+    }
+    assert_eq!(state()["Result"]["Documents"]["ReadCount"], 2000);
+
+    let options = gzip(br#"{"OperateOnTypes":"Documents,Identities"}"#);
+    for options in [Some(&options[..]), Some(b"{}"), None] {
+        let url = "/databases/other/smuggler/import?operationId=5";
+        let answer = multipart(&server, url, options, &dump.body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let result = answer.json();
+        assert_eq!(result["Documents"]["ReadCount"], 2000);
+        assert_eq!(
+            (&result["Identities"]["ReadCount"], &result["Indexes"]["Skipped"]),
+            (&json!(1), &json!(true))
+        );
+    }
+    assert_eq!(count(&server, "other"), 2000);
+    let one = server.request("POST", "/databases/other/identity/next?name=users%7C", "");
+    assert_eq!(one.json()["NewIdentityValue"], 10);
+    // Some of it.
+    let options = r#"{"OperateOnTypes":["Documents"],"Collections":["Odd"]}"#;
+    let odd = server.client().request("POST", "/databases/db/smuggler/export", &[], options.as_bytes());
+    let odd = gunzip(&odd.body);
+    assert_eq!((odd["Docs"].as_array().map(Vec::len), odd.get("Identities")), (Some(1000), None));
+}
+
+#[test]
+fn an_upload_that_breaks_off_stores_nothing_it_did_not_see_whole() {
+    let server = server();
+    let mut client = server.client();
+    let body = lines(1000);
+    let head = format!(
+        "POST /databases/db/import?format=lines&operationId=9 HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n",
+        body.len() + 100
+    );
+    client.send(head.as_bytes());
+    client.send(body.as_bytes());
+    client.send(b"{\"n\":12");
+    drop(client);
+    loop {
+        let state = server.get("/databases/db/operations/state?id=9");
+        if state.status == 200 && state.json()["Status"] != "InProgress" {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert!(count(&server, "db") <= 1000);
+}
+
+#[test]
+fn a_killed_import_ends() {
+    let server = server();
+    let mut client = server.client();
+    client.send(b"POST /databases/db/import?format=lines&operationId=9 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send(b"8\r\n{\"a\":1}\n\r\n");
+    while server.get("/databases/db/operations/state?id=9").status != 200 {
+        std::thread::yield_now();
+    }
+    assert_eq!(server.request("POST", "/databases/db/operations/kill?id=9", "").status, 204);
+    let answer = client.answer().expect("an answer");
+    assert_eq!((answer.status, answer.error_type().as_str()), (500, "OperationCanceledException"));
+    assert_eq!(server.get("/databases/db/operations/state?id=9").json()["Status"], "Canceled");
+}

@@ -1,0 +1,36 @@
+"""Compare-exchange values outside sessions: create, change, delete, list, and keys that are refused."""
+
+from step import Step
+
+STEPS = [
+    Step("a missing key", "GET", "/cmpxchg?key=none"),
+    Step("create", "PUT", "/cmpxchg?key=Locks/1&index=0", body={"Object": {"Owner": "Ann", "N": 1.10}}, capture={"index": "body.Index"}),
+    Step("create what exists", "PUT", "/cmpxchg?key=Locks/1&index=0", body={"Object": {"Owner": "Bob"}}),
+    Step("get", "GET", "/cmpxchg?key=Locks/1"),
+    Step("get in another casing", "GET", "/cmpxchg?key=LOCKS/1"),
+    Step("change with the right index", "PUT", "/cmpxchg?key=Locks/1&index=${index}", body={"Object": {"Owner": "Cid"}}, capture={"index2": "body.Index"}),
+    Step("change with a stale index", "PUT", "/cmpxchg?key=Locks/1&index=${index}", body={"Object": {"Owner": "Dan"}}),
+    Step("a number", "PUT", "/cmpxchg?key=numbers/1&index=0", body={"Object": 42}),
+    Step("a string", "PUT", "/cmpxchg?key=strings/1&index=0", body={"Object": "text"}),
+    Step("null", "PUT", "/cmpxchg?key=nulls/1&index=0", body={"Object": None}),
+    Step("an array", "PUT", "/cmpxchg?key=arrays/1&index=0", body={"Object": [1, "a", None]}),
+    Step("with metadata", "PUT", "/cmpxchg?key=meta/1&index=0", body={"Object": 1, "@metadata": {"Mine": "x"}}),
+    Step("get with metadata", "GET", "/cmpxchg?key=meta/1"),
+    Step("several, one missing", "GET", "/cmpxchg?key=numbers/1&key=none&key=arrays/1"),
+    Step("by prefix", "GET", "/cmpxchg?startsWith=n"),
+    Step("by prefix, a page", "GET", "/cmpxchg?startsWith=&start=1&pageSize=2"),
+    Step("all", "GET", "/cmpxchg?start=0&pageSize=100"),
+    Step("delete with a stale index", "DELETE", "/cmpxchg?key=Locks/1&index=${index}"),
+    Step("delete with the right index", "DELETE", "/cmpxchg?key=Locks/1&index=${index2}"),
+    Step("delete a missing key", "DELETE", "/cmpxchg?key=Locks/1&index=${index2}"),
+    Step("gone", "GET", "/cmpxchg?key=Locks/1"),
+    Step("create again after the delete", "PUT", "/cmpxchg?key=Locks/1&index=0", body={"Object": 1}),
+    Step("a key of unusual letters", "PUT", "/cmpxchg?key=%C3%A9/%F0%9F%A6%9C&index=0", body={"Object": 1}),
+    Step("get it", "GET", "/cmpxchg?key=%C3%A9/%F0%9F%A6%9C"),
+    Step("a key that is too long", "PUT", f"/cmpxchg?key={'k' * 513}&index=0", body={"Object": 1}),
+    Step("a key of the server's own", "PUT", "/cmpxchg?key=rvn-atomic/users/1&index=0", body={"Object": 1}),
+    Step("no key", "PUT", "/cmpxchg?index=0", body={"Object": 1}, refused=True),
+    Step("no index", "PUT", "/cmpxchg?key=x", body={"Object": 1}, refused=True),
+    Step("no object", "PUT", "/cmpxchg?key=x&index=0", body={}),
+    Step("no JSON", "PUT", "/cmpxchg?key=x&index=0", body="nonsense", refused=True),
+]

@@ -1,0 +1,60 @@
+"""Several documents at once: order, missing ones, includes, prefixes with matches, exclusions and pages."""
+
+from step import Step
+
+
+def user(number, **more):
+    return Step(f"put users/{number}", "PUT", f"/docs?id=users/{number}", body={"Name": f"u{number}", **more, "@metadata": {"@collection": "Users"}})
+
+
+STEPS = [
+    Step("put companies/1", "PUT", "/docs?id=companies/1", body={"Name": "Acme", "@metadata": {"@collection": "Companies"}}),
+    Step("put companies/2", "PUT", "/docs?id=companies/2", body={"Name": "Zeta", "@metadata": {"@collection": "Companies"}}),
+    user(1, Company="companies/1", Refs=["companies/1", "companies/2", "companies/none", None, 7], Nested={"Ref": "companies/2"}, Lines=[{"Product": "companies/1"}, {"Product": "companies/2"}]),
+    user(2, Company="companies/2"),
+    user(3, Company="companies/none"),
+    user(10),
+    user(11),
+    user("abc"),
+    Step("two documents", "GET", "/docs?id=users/2&id=users/1", capture={"etag": "header.etag"}),
+    Step("two documents, not modified", "GET", "/docs?id=users/2&id=users/1", headers={"If-None-Match": "${etag}"}),
+    Step("one of two missing", "GET", "/docs?id=users/nope&id=users/1"),
+    Step("all of two missing", "GET", "/docs?id=users/nope&id=users/nope2"),
+    Step("the same id twice", "GET", "/docs?id=users/1&id=users/1"),
+    Step("ids in the body", "POST", "/docs?loadHash=1", body={"Ids": ["users/1", "users/nope", "users/2"]}),
+    Step("ids in the body, as Node spells it", "POST", "/docs?loadHash=2", body={"ids": ["users/2"]}),
+    Step("ids in the body, none", "POST", "/docs", body={"Ids": []}),
+    Step("ids in the body, no such property", "POST", "/docs", body={}, refused=True),
+    Step("metadata only", "GET", "/docs?id=users/1&id=users/2&metadataOnly=true"),
+    Step("include", "GET", "/docs?id=users/1&include=Company", capture={"included": "header.etag"}),
+    Step("include, not modified", "GET", "/docs?id=users/1&include=Company", headers={"If-None-Match": "${included}"}),
+    Step("include of a missing document", "GET", "/docs?id=users/3&include=Company"),
+    Step("include from an array", "GET", "/docs?id=users/1&include=Refs"),
+    Step("include from an array, with brackets", "GET", "/docs?id=users/1&include=Refs%5B%5D"),
+    Step("include from a nested object", "GET", "/docs?id=users/1&include=Nested.Ref"),
+    Step("include from objects in an array", "GET", "/docs?id=users/1&include=Lines%5B%5D.Product"),
+    Step("include from objects in an array, by dots", "GET", "/docs?id=users/1&include=Lines.Product"),
+    Step("include of a path that is not there", "GET", "/docs?id=users/1&include=No.Such.Path"),
+    Step("several includes of several documents", "GET", "/docs?id=users/1&id=users/2&include=Company&include=Nested.Ref"),
+    Step("an included document changes", "PUT", "/docs?id=companies/1", body={"Name": "Acme 2", "@metadata": {"@collection": "Companies"}}),
+    Step("so the include is modified", "GET", "/docs?id=users/1&include=Company", headers={"If-None-Match": "${included}"}),
+    Step("prefix", "GET", "/docs?startsWith=users/", capture={"prefixed": "header.etag"}),
+    Step("prefix, not modified", "GET", "/docs?startsWith=users/", headers={"If-None-Match": "${prefixed}"}),
+    Step("prefix in another casing", "GET", "/docs?startsWith=USERS/1"),
+    Step("prefix, a page", "GET", "/docs?startsWith=users/&start=1&pageSize=2"),
+    Step("prefix, an empty page", "GET", "/docs?startsWith=users/&start=100&pageSize=2"),
+    Step("prefix, page size nothing", "GET", "/docs?startsWith=users/&start=0&pageSize=0"),
+    Step("prefix, matches", "GET", "/docs?startsWith=users/&matches=1*"),
+    Step("prefix, matches with a question mark", "GET", "/docs?startsWith=users/&matches=1%3F"),
+    Step("prefix, several matches", "GET", "/docs?startsWith=users/&matches=1%7C3%7Ca*"),
+    Step("prefix, exclude", "GET", "/docs?startsWith=users/&exclude=1*%7Cabc"),
+    Step("prefix, start after", "GET", "/docs?startsWith=users/&startAfter=users/11"),
+    Step("prefix, start after, page", "GET", "/docs?startsWith=users/&startAfter=users/1&start=1&pageSize=1"),
+    Step("prefix, metadata only", "GET", "/docs?startsWith=users/1&metadataOnly=true"),
+    Step("prefix of nothing", "GET", "/docs?startsWith=nothing/"),
+    Step("prefix with an include", "GET", "/docs?startsWith=users/2&include=Company"),
+    Step("all documents, newest first", "GET", "/docs?start=0&pageSize=3"),
+    Step("all documents, second page", "GET", "/docs?start=3&pageSize=2"),
+    Step("page size that is no number", "GET", "/docs?startsWith=users/&pageSize=many", refused=True),
+    Step("start that is negative", "GET", "/docs?startsWith=users/&start=-1"),
+]
