@@ -29,7 +29,7 @@ const QUERIES: &[(&str, &str)] = &[
 ];
 
 /// Parses measured together: long enough for the clock, short enough to fall between two interruptions.
-const BATCH: u32 = 1000;
+const BATCH: u32 = 200;
 
 fn main() {
     if let Some(count) = std::env::args().nth(1).and_then(|count| count.parse::<u32>().ok()) {
@@ -56,7 +56,7 @@ fn main() {
 /// The time of one call in the fastest of many batches.
 fn fastest(mut work: impl FnMut()) -> Duration {
     let mut best = Duration::MAX;
-    for _ in 0..300 {
+    for _ in 0..200 {
         let start = Instant::now();
         (0..BATCH).for_each(|_| work());
         best = best.min(start.elapsed() / BATCH);

@@ -81,8 +81,8 @@ impl<'a> Lexer<'a> {
                     let rest = &self.text[self.at..];
                     if rest.starts_with("//") {
                         self.at += rest.find('\n').unwrap_or(rest.len());
-                    } else if rest.starts_with("/*") {
-                        let Some(end) = rest[2..].find("*/") else {
+                    } else if let Some(comment) = rest.strip_prefix("/*") {
+                        let Some(end) = comment.find("*/") else {
                             let span = Span { start: self.at as u32, end: self.at as u32 + 2 };
                             let kind = ErrorKind::Unclosed { what: "comment: its `*/` is missing" };
                             return Err(Error::new(self.text, span, kind));
