@@ -193,7 +193,12 @@ impl Databases {
         {
             let mut entries = self.entries.write();
             if entries.contains_key(&*key) {
-                return Err(ErrorKind::Concurrency.error(format!("Database '{name}' already exists!")));
+                // The clients read these of every conflict.
+                return Err(ErrorKind::Concurrency
+                    .error(format!("Database '{name}' already exists!"))
+                    .with("Id", serde_json::Value::Null)
+                    .with("ExpectedChangeVector", serde_json::Value::Null)
+                    .with("ActualChangeVector", serde_json::Value::Null));
             }
             entries.insert(key.clone().into_boxed_str(), entry.clone());
         }

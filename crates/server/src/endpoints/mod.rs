@@ -53,5 +53,7 @@ pub(crate) fn router() -> Router<Route> {
     statistics::routes(&mut routes);
     streams::routes(&mut routes);
     topology::routes(&mut routes);
+    #[cfg(test)]
+    routes.server_inline(http::Method::GET, "/test/panic", |_| panic!("on purpose"));
     routes.into_router()
 }
