@@ -17,6 +17,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -198,17 +199,15 @@ def run_python(suite, environment, folder):
     return junit(suite, file, output, area, name)
 
 
-def run_node(suite, environment, folder):
+def run_node(suite, environment, _folder):
     cases = []
     environment["CLIENT_MODULES"] = str(WORK / suite)
     for test in sorted((HERE / "node").glob("*.test.mjs")):
-        file = folder / f"{test.stem}.xml"
-        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever. A process that is
-        # ended so may leave a result file unwritten that it opened itself, but never what went to its standard output.
-        command = ["node", "--test", "--test-force-exit", "--test-reporter=junit", test.name]
-        with open(file, "wb") as result:
-            output = process(command, cwd=HERE / "node", env=environment, stdout=result, stderr=subprocess.DEVNULL)
-        cases += junit(suite, file, output, lambda _: test.name.removesuffix(".test.mjs"), lambda case: case.get("name"))
+        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever. TAP comes line by
+        # line, so that a process that is ended so has told all of it.
+        command = ["node", "--test", "--test-force-exit", "--test-reporter=tap", test.name]
+        output = process(command, cwd=HERE / "node", env=environment)
+        cases += tap(suite, test.name.removesuffix(".test.mjs"), output)
     return cases
 
 
@@ -247,6 +246,25 @@ def junit(suite, file, output, area, name):
         message = "" if problem is None else f"{problem.get('message') or ''}\n{problem.text or ''}".strip()
         cases.append({"suite": suite, "area": area(case), "case": name(case), "outcome": outcome, "seconds": float(case.get("time") or 0), "message": message})
     return cases or [failed(suite, "suite", "the suite itself", output)]
+
+
+TAP_CASE = re.compile(r"^(not )?ok \d+ - (.*?)(?: # (SKIP)\b.*)?$")
+
+
+def tap(suite, area, output):
+    """Cases of one file, as Node's runner tells them: a line each, and below it, indented, how long it took and what went wrong."""
+    cases = []
+    for line in output.splitlines():
+        found = TAP_CASE.match(line)
+        if found:
+            outcome = "skipped" if found[3] else "failed" if found[1] else "passed"
+            name = found[2].replace("\\#", "#").replace("\\\\", "\\")
+            cases.append({"suite": suite, "area": area, "case": name, "outcome": outcome, "seconds": 0.0, "message": ""})
+        elif cases and line.startswith("  duration_ms: "):
+            cases[-1]["seconds"] = float(line.split(": ")[1]) / 1000
+        elif cases and line.startswith("  ") and cases[-1]["outcome"] == "failed":
+            cases[-1]["message"] += line + "\n"
+    return cases or [failed(suite, area, "the suite itself", output)]
 
 
 def failed(suite, area, case, message):
