@@ -17,6 +17,7 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -181,33 +182,37 @@ def run_suite(suite, url, where):
 def process(command, **more):
     """Runs to the end or the limit; the output tells what happened when there is no result file."""
     try:
-        outcome = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **more)
-        return outcome.stdout
+        where = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} | more
+        outcome = subprocess.run(command, text=True, errors="replace", timeout=LIMIT_SUITE_SECONDS, **where)
+        return outcome.stdout or f"ended with {outcome.returncode}"
     except subprocess.TimeoutExpired as late:
         return f"still running after {LIMIT_SUITE_SECONDS} s, killed: {(late.stdout or b'')[-2000:]!r}"
 
 
 def run_python(suite, environment, folder):
     file = folder / "result.xml"
-    output = process([str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short"], cwd=HERE / "python", env=environment)
+    # In the temporary folder, since the client writes a log where it is started.
+    command = [str(WORK / suite / "bin" / "python"), "-m", "pytest", f"--junitxml={file}", "--tb=short", str(HERE / "python")]
+    output = process(command, cwd=folder, env=environment)
     area = lambda case: case.get("classname", "").removeprefix("test_")
     name = lambda case: case.get("name").removeprefix("test_")
     return junit(suite, file, output, area, name)
 
 
-def run_node(suite, environment, folder):
+def run_node(suite, environment, _folder):
     cases = []
     environment["CLIENT_MODULES"] = str(WORK / suite)
     for test in sorted((HERE / "node").glob("*.test.mjs")):
-        file = folder / f"{test.stem}.xml"
-        command = ["node", "--test", "--test-reporter=junit", f"--test-reporter-destination={file}", test.name]
+        # The client leaves sockets open after an import that fails, which would keep the process waiting for ever. TAP comes line by
+        # line, so that a process that is ended so has told all of it.
+        command = ["node", "--test", "--test-force-exit", "--test-reporter=tap", test.name]
         output = process(command, cwd=HERE / "node", env=environment)
-        cases += junit(suite, file, output, lambda _: test.name.removesuffix(".test.mjs"), lambda case: case.get("name"))
+        cases += tap(suite, test.name.removesuffix(".test.mjs"), output)
     return cases
 
 
 def run_java(suite, environment, folder):
-    output = process([*maven(suite), "-o", f"-Dreports={folder}", "test"], cwd=HERE / "java", env=environment)
+    output = process([*maven(suite), f"-Dreports={folder}", "test"], cwd=HERE / "java", env=environment)
     cases = []
     for file in sorted(folder.glob("*.xml")):
         cases += junit(suite, file, output, lambda case: case.get("classname").split(".")[-1].removesuffix("Test").lower(), lambda case: case.get("name"))
@@ -241,6 +246,25 @@ def junit(suite, file, output, area, name):
         message = "" if problem is None else f"{problem.get('message') or ''}\n{problem.text or ''}".strip()
         cases.append({"suite": suite, "area": area(case), "case": name(case), "outcome": outcome, "seconds": float(case.get("time") or 0), "message": message})
     return cases or [failed(suite, "suite", "the suite itself", output)]
+
+
+TAP_CASE = re.compile(r"^(not )?ok \d+ - (.*?)(?: # (SKIP)\b.*)?$")
+
+
+def tap(suite, area, output):
+    """Cases of one file, as Node's runner tells them: a line each, and below it, indented, how long it took and what went wrong."""
+    cases = []
+    for line in output.splitlines():
+        found = TAP_CASE.match(line)
+        if found:
+            outcome = "skipped" if found[3] else "failed" if found[1] else "passed"
+            name = found[2].replace("\\#", "#").replace("\\\\", "\\")
+            cases.append({"suite": suite, "area": area, "case": name, "outcome": outcome, "seconds": 0.0, "message": ""})
+        elif cases and line.startswith("  duration_ms: "):
+            cases[-1]["seconds"] = float(line.split(": ")[1]) / 1000
+        elif cases and line.startswith("  ") and cases[-1]["outcome"] == "failed":
+            cases[-1]["message"] += line + "\n"
+    return cases or [failed(suite, area, "the suite itself", output)]
 
 
 def failed(suite, area, case, message):

@@ -59,7 +59,7 @@ class Normaliser:
                 headers[name] = self.text(answer.headers[name])
         if "content-disposition" in headers:
             # The file's name is the server's taste, its extension is what people look for.
-            headers["content-disposition"] = re.sub(r"filename=.*(\.\w+)", r"filename=<name>\1", headers["content-disposition"])
+            headers["content-disposition"] = re.sub(r'filename="?.*(\.\w+)"?', r"filename=<name>\1", headers["content-disposition"])
         for name in HEADERS_PRESENT:
             if name in answer.headers:
                 headers[name] = "<present>"

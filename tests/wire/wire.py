@@ -18,7 +18,7 @@ import time
 import uuid
 from pathlib import Path
 
-from compare import differences
+from compare import Comparison
 from exchange import NoAnswer, exchange
 from normalise import Normaliser, is_refusal, load
 from step import pick
@@ -153,9 +153,10 @@ def check(arguments):
             if [step.name for step, _ in steps] != [entry["step"] for entry in recorded]:
                 sys.exit(f"expected/{name}.json is older than the scenario: record it again")
             rows = [(step, entry["answer"], ours) for (step, [ours]), entry in zip(steps, recorded)]
+        comparison = Comparison()
         for step, expected, ours in rows:
             # Once through JSON, as what was recorded has been.
-            found = differences(json.loads(json.dumps(expected)), json.loads(json.dumps(ours)))
+            found = comparison.differences(json.loads(json.dumps(expected)), json.loads(json.dumps(ours)))
             results.append(judge(name, step, found, meant.pop((name, step.name), None)))
     if not arguments.only:
         for scenario, step in meant:

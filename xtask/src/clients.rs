@@ -1,7 +1,7 @@
 //! The suites of the official clients (`tests/clients`) and the raw requests (`tests/wire`): builds the server they need and starts
 //! `tests/clients/run.py`, which does the rest and keeps its results as JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +19,7 @@ pub(crate) fn run(root: &Path, arguments: impl Iterator<Item = String>) -> Resul
 }
 
 /// Builds the binary that `run.py` starts when it is given no other.
-fn build_server(root: &Path) -> Result<()> {
+pub(crate) fn build_server(root: &Path) -> Result<()> {
     let mut cargo = Command::new(env!("CARGO"));
     let status = cargo.current_dir(root).args(["build", "-q", "-p", "jackdaw-cli"]).status()?;
     if !status.success() {
@@ -29,8 +29,13 @@ fn build_server(root: &Path) -> Result<()> {
 }
 
 /// `run.py`, without arguments.
-fn command(root: &Path) -> Command {
+pub(crate) fn command(root: &Path) -> Command {
     let mut command = Command::new("python3");
     command.current_dir(root).arg("tests/clients/run.py");
     command
+}
+
+/// Where `run.py` keeps the results of a run against a server of ours.
+pub(crate) fn results(root: &Path) -> PathBuf {
+    root.join("target/clients/results/jackdaw.json")
 }

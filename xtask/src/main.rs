@@ -15,9 +15,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [--fast] [-p PACKAGE]... [FILTER]...
+  test [--fast] [--clients] [-p PACKAGE]... [FILTER]...
       Builds all tests, runs each in a process of its own and each doc test, and reports the ten slowest.
       --fast leaves out the tests that say they are slow (CONTRIBUTING.md tells how they do).
+      --clients adds the suites of the official clients.
       FILTER keeps the tests whose name contains it; several are alternatives.
   clients [--python] [--node] [--java] [--wire] [--newest] [--url URL [--peer]] [--prepare]
       Builds the server, starts it, and runs the suites of the official clients against it (tests/clients/README.md).

@@ -21,10 +21,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-/// Requests allocate small blocks on one thread and free them on another; this allocator takes less time for it than the system's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// A transactional document database.
 #[derive(Parser)]
 #[command(name = "jackdaw", version, after_help = exit::HELP)]

@@ -110,6 +110,9 @@ async fn serve(settings: Settings, log: LogControl) -> Result<()> {
     // Before the server listens: whoever sees the URL may stop it at once.
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    // A write that would make a file longer than allowed (`ulimit -f`) is an error like a full disk, and would otherwise end the process.
+    let _file_size = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))
+        .context("cannot take signals")?;
     let server = Server::start(settings, log).await?;
     // For whoever started it with port 0: the only line on standard output.
     println!("{}", server.url());

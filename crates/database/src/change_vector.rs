@@ -123,8 +123,12 @@ fn is_transaction(entry: &str) -> bool {
     entry.split_once(':').is_some_and(|(tag, _)| tag == TRXN)
 }
 
-/// A vector with the index of a cluster-wide transaction in place of any that it has.
+/// A vector with the index of a cluster-wide transaction in place of any that it has. One that has that index already stays as it
+/// is spelt, so that a document has the same vector however it is read.
 pub(crate) fn with_transaction(text: &str, index: i64, cluster_transaction_id: &DatabaseId) -> String {
+    if transaction_index(text) == Some(index) {
+        return text.to_owned();
+    }
     format!("{},{TRXN}:{index}-{}", entries(text).join(", "), cluster_transaction_id.as_str())
 }
 
@@ -174,6 +178,8 @@ mod tests {
         let cluster = format!("RAFT:1-{id},TRXN:9-abc");
         assert_eq!(after_write(&cluster, "A", 3, &database), format!("A:3-{id}, RAFT:1-{id}, TRXN:9-abc"));
         assert_eq!(with_transaction(&cluster, 11, &database), format!("RAFT:1-{id},TRXN:11-{id}"));
+        let joined = format!("A:3-{id}, RAFT:1-{id}, TRXN:9-abc");
+        assert_eq!(with_transaction(&joined, 9, &database), joined);
         assert_eq!(transaction_index(&cluster), Some(9));
         assert_eq!(transaction_index(id), None);
     }

@@ -4,6 +4,7 @@
 //! counts decoded bytes, so a small body that unpacks to a large one meets it too. A body that its endpoint does not read to the end is
 //! read and dropped in the background: closing the connection instead would make clients see a broken pipe and not the answer.
 
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -146,15 +147,6 @@ impl RequestBody {
         }
         Ok(whole.freeze())
     }
-
-    /// The body as something to read from, decoded. Errors are those of [`RequestBody::piece`], to be had back with [`unwrap`].
-    pub(crate) fn into_reader(self) -> Pin<Box<dyn AsyncRead + Send>> {
-        match self.source {
-            Source::Memory(bytes) => Box::pin(io::Cursor::new(bytes)),
-            Source::Plain(network) => Box::pin(StreamReader::new(network)),
-            Source::Decoded(reader) => reader,
-        }
-    }
 }
 
 /// Wraps the reader once for each coding, the last one first.
@@ -264,8 +256,6 @@ impl Stream for NetworkBody {
         self.poll_piece(context).map(|piece| piece.map(|piece| piece.map_err(io::Error::other)))
     }
 }
-
-use std::future::Future as _;
 
 impl Drop for NetworkBody {
     fn drop(&mut self) {

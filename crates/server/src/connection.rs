@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::metrics::Metrics;
+use crate::state::ServerState;
 
 /// Between requests: nothing of the next one has arrived.
 const IDLE: u8 = 0;
@@ -24,7 +25,7 @@ const IDLE: u8 = 0;
 const HEAD: u8 = 1;
 /// A request is being answered, or its body is still arriving.
 const BUSY: u8 = 2;
-/// The connection is a WebSocket now; it looks after itself.
+/// The connection is a WebSocket now, which may be silent for as long as it likes.
 const UPGRADED: u8 = 3;
 
 /// Nothing special.
@@ -174,6 +175,7 @@ impl Connections {
         self.open.load(Ordering::Relaxed)
     }
 
+    /// Lists a connection, which must be removed again when its socket closes.
     pub(crate) fn add(&self, peer: SocketAddr) -> Arc<Connection> {
         let connection = Arc::new(Connection {
             peer,
@@ -237,15 +239,22 @@ impl Connections {
     }
 }
 
-/// The socket, which tells the connection what happens on it.
+/// The socket, which tells the connection what happens on it. The connection is listed for as long as this lives, whoever holds it: HTTP,
+/// or after an upgrade another protocol.
 pub(crate) struct WatchedSocket {
     socket: TcpStream,
     connection: Arc<Connection>,
+    state: Arc<ServerState>,
 }
 
 impl WatchedSocket {
-    pub(crate) fn new(socket: TcpStream, connection: Arc<Connection>) -> WatchedSocket {
-        WatchedSocket { socket, connection }
+    /// Takes in a new socket and lists its connection.
+    pub(crate) fn new(socket: TcpStream, peer: SocketAddr, state: Arc<ServerState>) -> WatchedSocket {
+        WatchedSocket { socket, connection: state.connections().add(peer), state }
+    }
+
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
     }
 
     fn wrote(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -263,6 +272,12 @@ impl WatchedSocket {
             }
         }
         outcome
+    }
+}
+
+impl Drop for WatchedSocket {
+    fn drop(&mut self) {
+        self.state.connections().remove(&self.connection, self.state.metrics());
     }
 }
 

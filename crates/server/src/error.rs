@@ -57,6 +57,8 @@ kinds! {
     SlowBody => REQUEST_TIMEOUT, "System.TimeoutException";
     /// The connection ended before the body did.
     BrokenBody => BAD_REQUEST, "System.IO.IOException";
+    /// A page of another site asks, with a browser that would let it.
+    ForeignOrigin => FORBIDDEN, "Raven.Client.Exceptions.Security.AuthorizationException";
     // ---- databases ----
     /// There is no database of this name.
     DatabaseDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
@@ -75,16 +77,12 @@ kinds! {
     CollectionMismatch => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
     /// The cluster cannot agree on it.
     NotInCluster => INTERNAL_SERVER_ERROR, "Raven.Server.Rachis.RachisApplyException";
-    /// A document that the request builds on does not exist.
-    DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
     /// A bulk insert ended before its end.
     BulkInsertAborted => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.BulkInsert.BulkInsertAbortedException";
     /// A compare-exchange key over the limit.
     CompareExchangeKeyTooBig => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
     /// A compare-exchange key of no characters, or of ones that are not allowed.
     CompareExchangeInvalidKey => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
-    /// An index of this name does not exist.
-    IndexDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -92,8 +90,6 @@ kinds! {
     NotSupported => NOT_IMPLEMENTED, "System.NotSupportedException";
     /// The operation was killed.
     Cancelled => INTERNAL_SERVER_ERROR, "System.OperationCanceledException";
-    /// A wait ended before what was waited for happened; clients throw it at once when `FailImmediately` is set.
-    Timeout => REQUEST_TIMEOUT, "Raven.Client.Exceptions.RavenTimeoutException";
     /// The disk is full.
     DiskFull => INSUFFICIENT_STORAGE, "System.IO.IOException";
     /// The server has as many of these as it may.

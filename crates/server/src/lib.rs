@@ -20,6 +20,7 @@
 //! | answers, compression, errors | `response`, `compression`, `error` |
 //! | databases: records, loading, deleting | `databases` |
 //! | work that goes on after its request | `operations` |
+//! | WebSockets and their heartbeat | `websocket` |
 //! | one file for each area of the API | `endpoints` |
 //! | the JSON of the API | `wire` |
 //!
@@ -49,6 +50,7 @@ mod sample_data;
 mod service;
 pub mod settings;
 mod state;
+mod websocket;
 mod wire;
 
 pub use listener::{Server, ServerError};

@@ -12,19 +12,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
-use crate::connection::{Command, Connection, WatchedSocket};
+use crate::connection::{Command, WatchedSocket};
 use crate::error::with_causes;
 use crate::logging::LogControl;
 use crate::service;
 use crate::settings::{Settings, SettingsError};
 use crate::state::ServerState;
+use crate::websocket::BEAT;
 
 /// Connections that the system holds until they are accepted.
 const BACKLOG: i32 = 4096;
-/// How often connections are looked at.
-const TICK: Duration = Duration::from_millis(250);
+/// How often connections are looked at, and the heartbeat beats.
+const TICK: Duration = BEAT;
 /// How often idle databases are looked for.
 const IDLE_CHECK: Duration = Duration::from_secs(5);
 /// After a failed accept (too many open files), before the next.
@@ -166,27 +167,15 @@ async fn accept(listener: TcpListener, state: Arc<ServerState>) {
         metrics.connections_accepted.fetch_add(1, Ordering::Relaxed);
         // Answers are written whole, so waiting for more to send only costs time.
         let _ = socket.set_nodelay(true);
-        let connection = state.connections().add(peer);
-        tokio::spawn(serve_connection(socket, connection, state.clone()));
+        let socket = WatchedSocket::new(socket, peer, state.clone());
+        tokio::spawn(serve_connection(socket, state.clone()));
     }
 }
 
-/// Takes the connection off the list however its task ends.
-struct Listed {
-    connection: Arc<Connection>,
-    state: Arc<ServerState>,
-}
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.state.connections().remove(&self.connection, self.state.metrics());
-    }
-}
-
-async fn serve_connection(socket: TcpStream, connection: Arc<Connection>, state: Arc<ServerState>) {
-    let listed = Listed { connection: connection.clone(), state: state.clone() };
+async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
+    let connection = socket.connection().clone();
     let head_size_max = usize::try_from(state.settings().request_head_size_max).unwrap_or(64 << 10);
-    let socket = TokioIo::new(WatchedSocket::new(socket, connection.clone()));
+    let socket = TokioIo::new(socket);
     let service = {
         let connection = connection.clone();
         service_fn(move |request| service::serve(state.clone(), connection.clone(), request))
@@ -215,31 +204,34 @@ async fn serve_connection(socket: TcpStream, connection: Arc<Connection>, state:
         // The peer's doing: what it sent is no HTTP, or it went away.
         tracing::debug!(peer = %connection.peer(), error = %with_causes(&error), "a connection ended early");
     }
-    drop(listed);
 }
 
 use std::future::Future as _;
 
-/// What happens by the clock.
+/// What happens by the clock. Work on databases takes its time, for which connections and the heartbeat do not wait.
 async fn keep_house(state: Arc<ServerState>) {
-    let mut ticks = tokio::time::interval(TICK);
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut idle_checked, mut cleaned) = (Instant::now(), Instant::now());
-    let clean_after = state.settings().tombstone_cleanup_interval;
-    let idle_after = state.settings().database_idle_after;
-    let check_after = IDLE_CHECK.min(idle_after / 2);
-    loop {
-        ticks.tick().await;
-        state.connections().tick(state.metrics());
-        if idle_checked.elapsed() >= check_after {
-            idle_checked = Instant::now();
+    let watch_connections = async {
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            state.connections().tick(state.metrics());
+            state.heartbeat().beat();
+        }
+    };
+    let close_idle = async {
+        let idle_after = state.settings().database_idle_after;
+        loop {
+            tokio::time::sleep(IDLE_CHECK.min(idle_after / 2).max(TICK)).await;
             state.databases().close_idle(idle_after).await;
         }
-        if !clean_after.is_zero() && cleaned.elapsed() >= clean_after {
-            cleaned = Instant::now();
-            // On its own: the clock must not wait for the disk.
-            let databases = state.databases().clone();
-            tokio::spawn(async move { databases.clean_tombstones().await });
+    };
+    let clean_tombstones = async {
+        let clean_after = state.settings().tombstone_cleanup_interval;
+        while !clean_after.is_zero() {
+            tokio::time::sleep(clean_after).await;
+            state.databases().clean_tombstones().await;
         }
-    }
+    };
+    tokio::join!(watch_connections, close_idle, clean_tombstones);
 }

@@ -35,6 +35,10 @@ pub(crate) struct Metrics {
     pub(crate) bytes_written: AtomicU64,
     /// Bodies that were read and dropped because their endpoint did not want them.
     pub(crate) bodies_unread: AtomicU64,
+    /// Open WebSockets.
+    pub(crate) sockets_open: AtomicI64,
+    /// WebSockets closed because their client did not take its changes in time.
+    pub(crate) sockets_cut_off: AtomicU64,
     pub(crate) databases_loaded: AtomicU64,
     pub(crate) databases_unloaded: AtomicU64,
 }
@@ -79,6 +83,7 @@ impl Metrics {
             "Requests being answered.",
             self.requests_open.load(Ordering::Relaxed),
         );
+        out.gauge("jackdaw_websockets", "WebSockets open.", self.sockets_open.load(Ordering::Relaxed));
         for (name, help, counter) in [
             (
                 "jackdaw_http_requests_slow_total",
@@ -100,6 +105,11 @@ impl Metrics {
             ("jackdaw_http_read_bytes_total", "Bytes received.", &self.bytes_read),
             ("jackdaw_http_written_bytes_total", "Bytes sent.", &self.bytes_written),
             ("jackdaw_http_bodies_unread_total", "Bodies read and dropped.", &self.bodies_unread),
+            (
+                "jackdaw_websockets_cut_off_total",
+                "WebSockets closed because the client did not take its changes in time.",
+                &self.sockets_cut_off,
+            ),
             ("jackdaw_databases_loaded_total", "Databases opened.", &self.databases_loaded),
             (
                 "jackdaw_databases_unloaded_total",

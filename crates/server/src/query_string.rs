@@ -18,11 +18,6 @@ impl<'a> Query<'a> {
         Query(text)
     }
 
-    /// The text as it came.
-    pub(crate) fn as_str(&self) -> &'a str {
-        self.0
-    }
-
     /// Keys and values as they came, still escaped; a key without `=` has no value. Empty pairs are left out.
     fn raw_pairs(self) -> impl Iterator<Item = (&'a str, Option<&'a str>)> {
         self.0.split('&').filter_map(|pair| {

@@ -145,11 +145,6 @@ impl Response {
         self.header(header::ETAG, quoted)
     }
 
-    /// With the `ETag` of a query's result, which is a bare number.
-    pub(crate) fn etag_number(self, etag: i64) -> Response {
-        self.header(header::ETAG, HeaderValue::from(etag))
-    }
-
     pub(crate) fn status_code(&self) -> StatusCode {
         self.status
     }
@@ -207,7 +202,8 @@ impl Response {
         {
             body = compress(body, coding, &mut headers);
         }
-        let mut response = http::Response::new(ResponseBody { content: Some(body), connection });
+        let mut response =
+            http::Response::new(ResponseBody { content: Some(body), connection, tells_size: true });
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response
@@ -297,6 +293,19 @@ impl Stream for Failed {
 pub(crate) struct ResponseBody {
     content: Option<Content>,
     connection: Option<Arc<Connection>>,
+    tells_size: bool,
+}
+
+/// Bodies up to this size are one read for every client: nothing is left of them when the connection's end is seen.
+const TOLD_SIZE_MAX: usize = 4096;
+
+impl ResponseBody {
+    /// For a client that has asked for the end of the connection: a long body then goes in chunks, whose last one says that it is whole.
+    /// The Node client (undici 7) asks so with every request, and fails on the end of the connection where it comes right
+    /// behind a body with a length, whose last piece is still waiting for its reader.
+    pub(crate) fn hide_size(&mut self) {
+        self.tells_size = false;
+    }
 }
 
 impl Body for ResponseBody {
@@ -328,8 +337,10 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Some(Content::Bytes(bytes)) => SizeHint::with_exact(bytes.len() as u64),
-            Some(Content::Stream(_)) => SizeHint::default(),
+            Some(Content::Bytes(bytes)) if self.tells_size || bytes.len() <= TOLD_SIZE_MAX => {
+                SizeHint::with_exact(bytes.len() as u64)
+            }
+            Some(Content::Bytes(_) | Content::Stream(_)) => SizeHint::default(),
             None => SizeHint::with_exact(0),
         }
     }

@@ -42,6 +42,10 @@ pub(crate) async fn serve(
     let open = OpenRequest::begin(&state);
     let (head, incoming) = request.into_parts();
     let accept_encoding = head.headers.get(header::ACCEPT_ENCODING).cloned();
+    let closes = head
+        .headers
+        .get(header::CONNECTION)
+        .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
     let told = Told { method: head.method.clone(), uri: head.uri.clone() };
     let body = RequestBody::of_connection(incoming, &head.headers, state.body_limits(), &state);
     let outcome = match body {
@@ -60,7 +64,11 @@ pub(crate) async fn serve(
     state.metrics().answered(response.status_code(), took);
     drop(open);
     log(&state, &connection, &told, response.status_code(), took);
-    Ok(response.complete(accept_encoding.as_ref(), Some(connection)))
+    let mut response = response.complete(accept_encoding.as_ref(), Some(connection));
+    if closes {
+        response.body_mut().hide_size();
+    }
+    Ok(response)
 }
 
 /// What is kept of a request for messages about it.
@@ -246,4 +254,30 @@ fn wants_cluster_topology(request: &Request) -> bool {
 /// `"742"`, `742`; nothing for `"None"` and the like.
 fn etag_of(value: &HeaderValue) -> Option<i64> {
     unquoted(value.to_str().ok()?).parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test fails by panicking")]
+mod tests {
+    use std::io::{Read, Write};
+
+    use crate::{LogControl, Server, Settings};
+
+    #[test]
+    fn a_panic_is_an_answer_and_takes_nothing_down() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let settings = Settings { port: 0, data_dir: directory.path().to_owned(), ..Settings::default() };
+        let runtime = tokio::runtime::Runtime::new().expect("threads");
+        let server = runtime.block_on(Server::start(settings, LogControl::none())).expect("a server");
+        let mut socket = std::net::TcpStream::connect(server.address()).expect("a connection");
+        let requests = b"GET /test/panic HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        socket.write_all(requests).expect("sent");
+        let mut answers = String::new();
+        socket.read_to_string(&mut answers).expect("answers");
+        assert!(answers.starts_with("HTTP/1.1 500 "), "{answers}");
+        assert!(answers.contains("RavenException"), "{answers}");
+        assert!(!answers.contains("on purpose"), "what went wrong inside is for the log");
+        assert!(answers.contains("\njackdaw_http_panics_total 1\n"), "{answers}");
+        runtime.block_on(server.stop());
+    }
 }

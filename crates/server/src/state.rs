@@ -17,6 +17,7 @@ use crate::operations::Operations;
 use crate::router::Router;
 use crate::routes::Route;
 use crate::settings::Settings;
+use crate::websocket::Heartbeat;
 use crate::wire::client_configuration::ClientConfiguration;
 
 const SERVER_ID: &str = "server-id";
@@ -32,6 +33,7 @@ pub(crate) struct ServerState {
     router: Router<Route>,
     metrics: Arc<Metrics>,
     connections: Connections,
+    heartbeat: Heartbeat,
     system: Arc<SystemStore>,
     databases: Arc<Databases>,
     operations: Arc<Operations>,
@@ -69,6 +71,7 @@ impl ServerState {
             started: Instant::now(),
             router: crate::endpoints::router(),
             connections: Connections::new(patience),
+            heartbeat: Heartbeat::default(),
             databases: Arc::new(databases),
             operations: Arc::default(),
             stopping: CancellationToken::new(),
@@ -94,6 +97,11 @@ impl ServerState {
 
     pub(crate) fn connections(&self) -> &Connections {
         &self.connections
+    }
+
+    /// What keeps idle sockets alive.
+    pub(crate) fn heartbeat(&self) -> &Heartbeat {
+        &self.heartbeat
     }
 
     pub(crate) fn system(&self) -> &Arc<SystemStore> {

@@ -269,3 +269,23 @@ fn stopping_does_not_wait_for_ever() {
     server.stop();
     assert!(stuck.is_closed());
 }
+
+/// The Node client asks for the end of the connection with every request, and takes the end for a failure when it follows right behind
+/// a long body with a length.
+#[test]
+fn a_long_answer_before_the_end_of_a_connection_goes_in_chunks() {
+    let server = TestServer::start();
+    server.create_database("x");
+    let text = "long ".repeat(10_000);
+    let stored = server.request("PUT", "/databases/x/docs?id=long", &format!("{{\"text\":\"{text}\"}}"));
+    assert_eq!(stored.status, 201);
+    let mut client = server.client();
+    let answer = client.request("GET", "/databases/x/docs?id=long", &[("Connection", "close")], b"");
+    assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(answer.header("content-length"), None);
+    assert_eq!(answer.json()["Results"][0]["text"], text);
+    assert!(client.is_closed());
+    let mut client = server.client();
+    let short = client.request("GET", "/build/version", &[("Connection", "close")], b"");
+    assert!(short.header("content-length").is_some());
+}

@@ -144,6 +144,7 @@ pub struct BulkInsert {
     database: Database,
     existing: Existing,
     batch: Batch,
+    is_over: bool,
     /// Bytes pushed since [`BulkInsert::parse`] last looked at all of them.
     unread: usize,
 }
@@ -166,6 +167,7 @@ impl BulkInsert {
             database: database.clone(),
             existing,
             batch: Batch::default(),
+            is_over: false,
             unread: 0,
         }
     }
@@ -185,6 +187,12 @@ impl BulkInsert {
     #[must_use]
     pub fn unread(&self) -> usize {
         self.unread
+    }
+
+    /// Whether the last command was seen: the array was closed, or nothing more will arrive.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Whether there is a batch to submit.
@@ -213,8 +221,12 @@ impl BulkInsert {
                     }
                 }
                 Next::Command(Command::HeartBeat) => {}
-                Next::NeedMore | Next::End => {
+                Next::NeedMore => {
                     self.unread = 0;
+                    return Ok(false);
+                }
+                Next::End => {
+                    (self.unread, self.is_over) = (0, true);
                     return Ok(false);
                 }
             }

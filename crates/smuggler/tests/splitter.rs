@@ -169,6 +169,16 @@ fn streams_left_open_end_anywhere_between_elements() {
 }
 
 #[test]
+fn where_a_stream_closes_its_array_it_ends() {
+    let mut splitter = Splitter::new(Form::OpenArray, 100);
+    splitter.push(b"[1]");
+    assert!(matches!(splitter.step(), Ok(Step::Value { .. })));
+    assert_eq!(splitter.step(), Ok(Step::End));
+    splitter.push(b" and more");
+    assert_eq!(splitter.step(), Ok(Step::End));
+}
+
+#[test]
 fn too_long_a_value_is_refused_before_it_is_held() {
     let mut splitter = Splitter::new(Form::Array, 1000);
     splitter.push(b"[\"");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::Environment;
-use crate::disk::{Disk, OpenMode, RealDisk};
+use crate::disk::{Disk, OpenMode, RealDisk, is_full};
 use crate::environment::random_identity;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -289,7 +289,7 @@ impl Target {
 
     fn failed(&self, operation: &'static str, source: std::io::Error) -> Error {
         let path = self.disk.path().join(crate::data_file::NAME);
-        if source.kind() == std::io::ErrorKind::StorageFull {
+        if is_full(&source) {
             return Error::DiskFull { what: path.display().to_string(), bytes: PAGE_SIZE as u64, source };
         }
         Error::io(operation, path, source)

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::disk::{Disk, File, Mapping, OpenMode};
+use crate::disk::{Disk, File, Mapping, OpenMode, is_full};
 use crate::error::{Error, Result};
 use crate::format::{PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, read_u64};
 use crate::page::header::{self, PageKind};
@@ -102,12 +102,12 @@ impl DataFile {
         let generous = (length + (length / 2).clamp(GROWTH_MIN, GROWTH_MAX)).max(needed);
         let mut grown = generous;
         let mut result = self.file.allocate(grown);
-        if result.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::StorageFull) && needed < generous {
+        if result.as_ref().is_err_and(is_full) && needed < generous {
             grown = needed; // perhaps just what is needed still fits
             result = self.file.allocate(grown);
         }
         result.map_err(|source| {
-            if source.kind() == std::io::ErrorKind::StorageFull {
+            if is_full(&source) {
                 let what = self.path.display().to_string();
                 return Error::DiskFull { what, bytes: needed - length, source };
             }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::data_file::DataFile;
-use crate::disk::{Disk, OpenMode, RealDisk};
+use crate::disk::{Disk, OpenMode, RealDisk, is_full};
 use crate::error::{Error, Result};
 use crate::flush::Flusher;
 use crate::format::TransactionId;
@@ -303,11 +303,9 @@ fn create(disk: &Arc<dyn Disk>) -> Result<(Header, HeaderFiles)> {
     let path = disk.path();
     let io = |what: &'static str, name: &str| {
         let path = path.join(name);
-        move |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::StorageFull => {
-                Error::DiskFull { what: path.display().to_string(), bytes: 4096, source: e }
-            }
-            _ => Error::io(what, path, e),
+        move |e: std::io::Error| match is_full(&e) {
+            true => Error::DiskFull { what: path.display().to_string(), bytes: 4096, source: e },
+            false => Error::io(what, path, e),
         }
     };
     let data = disk.exists(crate::data_file::NAME).map_err(io("look for", crate::data_file::NAME))?;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::disk::is_full;
 use crate::environment::Inner;
 use crate::error::{Error, Result};
 use crate::format::{PAGE_HEADER_SIZE, PAGE_SIZE, PageNumber, TransactionId};
@@ -448,12 +449,12 @@ fn write_version(inner: &Inner, number: PageNumber, found: &Found) -> Result<u64
     };
     first[header::CHECKSUM_AT..header::CHECKSUM_AT + 8].copy_from_slice(&sum.to_le_bytes());
     let write = |offset: u64, bytes: &[u8]| {
-        inner.data.write(offset, bytes).map_err(|source| match source.kind() {
-            std::io::ErrorKind::StorageFull => {
+        inner.data.write(offset, bytes).map_err(|source| match is_full(&source) {
+            true => {
                 let what = inner.data.path().display().to_string();
                 Error::DiskFull { what, bytes: bytes.len() as u64, source }
             }
-            _ => Error::io("write", inner.data.path(), source),
+            false => Error::io("write", inner.data.path(), source),
         })
     };
     write(number.offset(), &first)?;

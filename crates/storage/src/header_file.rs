@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::disk::{Disk, File, OpenMode};
+use crate::disk::{Disk, File, OpenMode, is_full};
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, TransactionId, read_u32, read_u64};
 use crate::snapshot::page_table::PAGES_MAX;
@@ -181,11 +181,9 @@ impl HeaderFiles {
     pub(crate) fn write(&self, header: &Header) -> Result<()> {
         let turn = (header.generation % 2) as usize;
         let path = || self.disk.path().join(NAMES[turn]);
-        self.files[turn].write_at(0, &header.encode()).map_err(|e| match e.kind() {
-            std::io::ErrorKind::StorageFull => {
-                Error::DiskFull { what: path().display().to_string(), bytes: SIZE as u64, source: e }
-            }
-            _ => Error::io("write", path(), e),
+        self.files[turn].write_at(0, &header.encode()).map_err(|e| match is_full(&e) {
+            true => Error::DiskFull { what: path().display().to_string(), bytes: SIZE as u64, source: e },
+            false => Error::io("write", path(), e),
         })?;
         self.files[turn].sync().map_err(|e| Error::io("sync", path(), e))
     }

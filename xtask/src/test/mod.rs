@@ -8,6 +8,7 @@
 //! - the last line printed is `N passed, N failed, N skipped`.
 
 mod build;
+mod clients;
 mod doc;
 mod process;
 mod report;
@@ -34,6 +35,8 @@ const LIMIT_SLOW: Duration = Duration::from_secs(900);
 pub(crate) struct Selection {
     /// Leave out slow tests.
     fast: bool,
+    /// Run the suites of the official clients too. They need what a plain checkout does not (Python, Node, Maven, a network once).
+    clients: bool,
     /// Packages to build and run; empty means the workspace's default members.
     packages: Vec<String>,
     /// Parts of names; empty means all tests. Doc tests run only when this is empty.
@@ -47,6 +50,7 @@ impl Selection {
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--fast" => selection.fast = true,
+                "--clients" => selection.clients = true,
                 "-p" | "--package" => selection.packages.push(words.next().context("-p wants a package")?),
                 _ if word.starts_with('-') => bail!("unknown option {word}"),
                 _ => selection.filters.push(word),
@@ -94,6 +98,9 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<bool> {
     if selection.filters.is_empty() {
         doc::run(root, &selection.packages, &mut report)?;
     }
+    if selection.clients {
+        clients::run(root, &mut report)?;
+    }
     report.finish(&mut std::io::stdout().lock())
 }
 
@@ -117,6 +124,7 @@ mod tests {
         assert!(selection.fast);
         assert_eq!(selection.packages, ["storage", "cli"]);
         assert_eq!(selection.filters, ["btree"]);
+        assert!(parse("--clients").unwrap().clients);
         assert!(parse("--quick").is_err());
         assert!(parse("-p").is_err());
     }

@@ -38,6 +38,11 @@ impl Report {
         self.durations.push((outcome.duration, id.to_owned()));
     }
 
+    /// Takes in a test that was not run, or whose failure is expected and explained.
+    pub(super) fn skip(&mut self) {
+        self.skipped += 1;
+    }
+
     /// Takes in tests that another program ran and counted. A failure without a count, as when they do not compile,
     /// counts as one.
     pub(super) fn add_counted(

@@ -316,11 +316,11 @@ impl Transaction<'_> {
         Err(Error::Concurrency { message, id: id.to_owned(), expected: wanted.to_owned(), actual })
     }
 
+    /// Remembers what will be told once it is durable. Whether anybody listens is asked then: who begins to listen between now and then would
+    /// otherwise neither see the change nor hear of it.
     fn tell(&mut self, kind: ChangeKind, id: &str, collection: &Arc<str>, change_vector: &str) {
-        if self.shared.notifications.has_watches() {
-            let (id, change_vector) = (id.to_owned(), change_vector.to_owned());
-            let collection = collection.clone();
-            self.state.events.push(Event::Document(DocumentChange { kind, id, collection, change_vector }));
-        }
+        let (id, change_vector) = (id.to_owned(), change_vector.to_owned());
+        let collection = collection.clone();
+        self.state.events.push(Event::Document(DocumentChange { kind, id, collection, change_vector }));
     }
 }

@@ -31,17 +31,20 @@ pub(crate) struct LoadedDatabase {
 }
 
 impl LoadedDatabase {
-    /// Opens the database in a directory. Blocks for as long as recovery takes.
+    /// Opens the database in a directory; only a new one may have no files yet. Blocks for as long as recovery takes.
     pub(super) fn open(
         path: &Path,
+        is_new: bool,
         record: Arc<ArcSwap<DatabaseRecord>>,
         cluster_index: &ClusterIndex,
     ) -> Result<LoadedDatabase> {
-        let options = DatabaseOptions {
+        let mut options = DatabaseOptions {
             node_tag: NODE_TAG.to_owned(),
             cluster_index: cluster_index.clone(),
             ..DatabaseOptions::default()
         };
+        // Files that are gone (a volume that is not mounted) are an error. An empty database in their place would hide that.
+        options.storage = options.storage.create(is_new);
         let database = Database::open(path, &record.load().database_name, options)?;
         let operations = Arc::new(Operations::of_database(database.notifications().clone()));
         let cluster_transaction_id = HeaderValue::from_str(database.cluster_transaction_id().as_str());

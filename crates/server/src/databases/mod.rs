@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jackdaw_database::clock;
+use jackdaw_database::notifications::Event;
 use parking_lot::RwLock;
 
 pub(crate) use loaded::LoadedDatabase;
@@ -152,7 +153,7 @@ impl Databases {
         {
             return Err(kind.error(message.clone()));
         }
-        match self.open_files(entry).await {
+        match self.open_files(entry, false).await {
             Ok(loaded) => {
                 *failure = None;
                 Ok(loaded)
@@ -166,12 +167,12 @@ impl Databases {
         }
     }
 
-    /// The caller holds the entry's lock.
-    async fn open_files(&self, entry: &Arc<Entry>) -> Result<Arc<LoadedDatabase>> {
+    /// The caller holds the entry's lock; `is_new` says that there may be no files yet.
+    async fn open_files(&self, entry: &Arc<Entry>, is_new: bool) -> Result<Arc<LoadedDatabase>> {
         let path = self.root.join(&*entry.key);
         let (record, system) = (entry.record.clone(), self.system.clone());
         let begun = Instant::now();
-        let opened = blocking(move || LoadedDatabase::open(&path, record, system.cluster_index()));
+        let opened = blocking(move || LoadedDatabase::open(&path, is_new, record, system.cluster_index()));
         let loaded = Arc::new(opened.await?);
         entry.loaded.store(Some(loaded.clone()));
         self.metrics.databases_loaded.fetch_add(1, Ordering::Relaxed);
@@ -193,12 +194,17 @@ impl Databases {
         {
             let mut entries = self.entries.write();
             if entries.contains_key(&*key) {
-                return Err(ErrorKind::Concurrency.error(format!("Database '{name}' already exists!")));
+                // The clients read these of every conflict.
+                return Err(ErrorKind::Concurrency
+                    .error(format!("Database '{name}' already exists!"))
+                    .with("Id", serde_json::Value::Null)
+                    .with("ExpectedChangeVector", serde_json::Value::Null)
+                    .with("ActualChangeVector", serde_json::Value::Null));
             }
             entries.insert(key.clone().into_boxed_str(), entry.clone());
         }
         let made = async {
-            let loaded = self.open_files(&entry).await?;
+            let loaded = self.open_files(&entry, true).await?;
             record.etag = self.system.cluster_index().advance();
             record.topology_etag = record.etag;
             record.nodes_modified_at = clock::date_text(clock::now_ticks());
@@ -248,7 +254,11 @@ impl Databases {
         change(&mut record, index)?;
         record.etag = index;
         let is_disabled = record.disabled;
+        let is_topology_new = record.topology_etag != entry.record().topology_etag;
         let record = self.store(&entry, record).await?;
+        if is_topology_new && let Some(loaded) = entry.if_loaded() {
+            loaded.notifications().publish(Event::Topology);
+        }
         if is_disabled {
             self.close_files(&entry).await;
         }

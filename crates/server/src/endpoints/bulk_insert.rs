@@ -82,10 +82,11 @@ async fn run(
             piece = request.body().piece() => Came::Piece(piece?),
             () = tokio::time::sleep(PAUSE), if unstored => Came::Pause,
         };
-        let (is_end, is_pause) = match came {
+        let (mut is_end, is_pause) = match came {
             Came::Piece(Some(piece)) => {
                 insert.push(&piece);
-                if insert.unread() < UNREAD_SIZE {
+                // Some clients close the array and never end the body: what may be the closing is looked at at once.
+                if insert.unread() < UNREAD_SIZE && !piece.ends_with(b"]") {
                     continue;
                 }
                 (false, false)
@@ -98,11 +99,12 @@ async fn run(
         };
         loop {
             let (parsed, is_full) = blocking(move || {
-                let is_full = insert.parse()?;
+                let is_full = insert.parse().map_err(refused)?;
                 Ok((insert, is_full))
             })
             .await?;
             insert = parsed;
+            is_end |= insert.is_over();
             if insert.has_batch() && (is_full || is_end || is_pause) {
                 let submitted = insert.submit();
                 waiting.make_room(submitted.size, operation, progress).await?;
@@ -116,6 +118,15 @@ async fn run(
             return waiting.settle(operation, progress).await;
         }
         waiting.settle_done(operation, progress)?;
+    }
+}
+
+/// A stream that is no bulk insert is a failure of the whole, with the status that clients expect then.
+fn refused(error: jackdaw_smuggler::Error) -> WireError {
+    let error = WireError::from(error);
+    match error.kind() {
+        ErrorKind::InvalidData => ErrorKind::BulkInsertAborted.error(error.message().to_owned()),
+        _ => error,
     }
 }
 

@@ -4,6 +4,7 @@ mod admin_databases;
 mod build;
 mod bulk_docs;
 mod bulk_insert;
+mod changes;
 mod collections;
 mod compare_exchange;
 mod configuration;
@@ -16,6 +17,7 @@ mod list_databases;
 mod listing;
 mod logs;
 mod metrics;
+mod multi_get;
 mod not_supported;
 mod operations;
 mod record;
@@ -35,6 +37,7 @@ pub(crate) fn router() -> Router<Route> {
     build::routes(&mut routes);
     bulk_docs::routes(&mut routes);
     bulk_insert::routes(&mut routes);
+    changes::routes(&mut routes);
     collections::routes(&mut routes);
     compare_exchange::routes(&mut routes);
     configuration::routes(&mut routes);
@@ -45,6 +48,7 @@ pub(crate) fn router() -> Router<Route> {
     list_databases::routes(&mut routes);
     logs::routes(&mut routes);
     metrics::routes(&mut routes);
+    multi_get::routes(&mut routes);
     not_supported::routes(&mut routes);
     operations::routes(&mut routes);
     record::routes(&mut routes);
@@ -53,5 +57,7 @@ pub(crate) fn router() -> Router<Route> {
     statistics::routes(&mut routes);
     streams::routes(&mut routes);
     topology::routes(&mut routes);
+    #[cfg(test)]
+    routes.server_inline(http::Method::GET, "/test/panic", |_| panic!("on purpose"));
     routes.into_router()
 }

@@ -1,5 +1,6 @@
 //! The shapes of JSON that go over the wire, in the official clients' spelling. Nothing outside this folder and `endpoints` spells them.
 
+pub(crate) mod changes;
 pub(crate) mod client_configuration;
 pub(crate) mod database_record;
 pub(crate) mod size;

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
+pub(crate) mod websocket;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -163,10 +165,15 @@ impl Answer {
 
 impl Client {
     pub(crate) fn connect(address: SocketAddr) -> Client {
-        let socket = TcpStream::connect(address).expect("a connection");
-        socket.set_read_timeout(Some(LONG)).expect("a timeout");
-        socket.set_nodelay(true).expect("an option");
-        Client { reader: BufReader::new(socket) }
+        Client::try_connect(address).expect("a connection")
+    }
+
+    /// `None` when nobody listens.
+    pub(crate) fn try_connect(address: SocketAddr) -> Option<Client> {
+        let socket = TcpStream::connect(address).ok()?;
+        socket.set_read_timeout(Some(LONG)).ok()?;
+        socket.set_nodelay(true).ok()?;
+        Some(Client { reader: BufReader::with_capacity(1 << 10, socket) })
     }
 
     /// Sends bytes as they are. The server may have closed already, which the next read shows.
@@ -181,7 +188,18 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        let mut head = format!("{method} {url} HTTP/1.1\r\nHost: {}\r\n", self.peer());
+        self.try_request(method, url, headers, body).expect("an answer")
+    }
+
+    /// `None` when the connection ended before the answer was complete.
+    pub(crate) fn try_request(
+        &mut self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Option<Answer> {
+        let mut head = format!("{method} {url} HTTP/1.1\r\nHost: {}\r\n", self.peer()?);
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -192,11 +210,11 @@ impl Client {
         let mut bytes = head.into_bytes();
         bytes.extend_from_slice(body);
         self.send(&bytes);
-        self.answer_to(method).expect("an answer")
+        self.answer_to(method)
     }
 
-    fn peer(&self) -> SocketAddr {
-        self.reader.get_ref().peer_addr().expect("a peer")
+    fn peer(&self) -> Option<SocketAddr> {
+        self.reader.get_ref().peer_addr().ok()
     }
 
     /// The next answer; `None` when the server closed the connection without one.

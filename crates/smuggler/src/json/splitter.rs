@@ -9,6 +9,7 @@ pub enum Form {
     /// As the elements of one array; nothing but white space may follow it.
     Array,
     /// As [`Form::Array`], but the input may end behind an element, behind a comma, or before anything at all: a stream that a client leaves without closing its array.
+    /// And where the array is closed, that is the end, whether or not more could arrive.
     OpenArray,
     /// One after another, with nothing but white space between them.
     Sequence,
@@ -163,6 +164,9 @@ impl Splitter {
 
     /// Passes brackets and commas until an element comes next. False: none does yet, or no more.
     fn reach_element(&mut self) -> Result<bool, SplitError> {
+        if self.place == Place::End && self.form == Form::OpenArray {
+            return Ok(false);
+        }
         while let Some(byte) = self.scanner.peek() {
             self.place = match (self.place, byte) {
                 (Place::Start, b'[') => Place::First,
@@ -174,11 +178,17 @@ impl Splitter {
                 (Place::End, _) => return Err(self.scanner.unexpected(byte, "the end of the input")),
             };
             self.scanner.skip_byte();
+            if self.place == Place::End && self.form == Form::OpenArray {
+                break;
+            }
         }
         Ok(false)
     }
 
     fn without_element(&self) -> Result<Step<'static>, SplitError> {
+        if self.place == Place::End && self.form == Form::OpenArray {
+            return Ok(Step::End);
+        }
         if !self.scanner.has_ended() {
             return Ok(Step::NeedMore);
         }

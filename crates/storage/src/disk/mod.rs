@@ -24,6 +24,13 @@ pub const DIRECT_ALIGNMENT: usize = 4096;
 /// The file that is locked as long as the directory is in use; it holds the process id of the holder as text.
 pub const LOCK_FILE: &str = "lock";
 
+/// Whether a call failed for want of space: the disk is full, or the user's quota, or a file would be longer than the process may make it
+/// (`ulimit -f`). Each passes when somebody makes room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// A directory that holds one environment.
 pub trait Disk: Send + Sync + 'static {
     /// The directory's path for messages.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::disk::{Disk, File, OpenMode};
+use crate::disk::{Disk, File, OpenMode, is_full};
 use crate::error::{Error, Result};
 use crate::format::TransactionId;
 
@@ -198,7 +198,7 @@ impl JournalFiles {
 
     fn write_error(&self, number: u64, bytes: u64, error: std::io::Error) -> Error {
         let path = self.disk.path().join(name(number));
-        if error.kind() == std::io::ErrorKind::StorageFull {
+        if is_full(&error) {
             return Error::DiskFull { what: path.display().to_string(), bytes, source: error };
         }
         Error::io("prepare", path, error)

@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::catalog::OpenTrees;
 use super::read::{freed, run_value};
+use crate::disk::is_full;
 use crate::environment::Inner;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -366,7 +367,7 @@ impl WriteTransaction {
             self.writer.direct_buffers.extend([buffer, first]);
         }
         result.map_err(|error| match error {
-            Error::Io { ref source, .. } if source.kind() != std::io::ErrorKind::StorageFull => {
+            Error::Io { .. } => {
                 self.inner.fail(&error);
                 error
             }
@@ -387,7 +388,13 @@ impl WriteTransaction {
     ) -> Result<()> {
         let data = &self.inner.data;
         let write = |at: u64, bytes: &[u8]| {
-            data.write_direct(number.offset() + at, bytes).map_err(|e| Error::io("write", data.path(), e))
+            data.write_direct(number.offset() + at, bytes).map_err(|source| match is_full(&source) {
+                true => {
+                    let what = data.path().display().to_string();
+                    Error::DiskFull { what, bytes: bytes.len() as u64, source }
+                }
+                false => Error::io("write", data.path(), source),
+            })
         };
         let total = length + PAGE_HEADER_SIZE as u64;
         let mut hash = Xxh3::with_seed(number.0);

@@ -1,0 +1,6 @@
+//! See `checks::query`.
+#![no_main]
+#[allow(dead_code)]
+mod checks;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| checks::query(input));
