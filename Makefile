@@ -13,7 +13,7 @@ fast:
 test:
 	cargo fmt --all --check
 	$(MAKE) --no-print-directory lint tidy loom
-	cargo xtask test
+	cargo xtask test --clients
 
 fmt:
 	cargo fmt --all

@@ -27,7 +27,6 @@
 //! The database knows no HTTP and this crate stores nothing but records of databases: what a document is, and when it is durable, is
 //! `jackdaw-database`'s.
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "what the endpoints of documents and changes use is here before them")]
 
 mod body;
 mod compression;

@@ -4,7 +4,7 @@
 //! poll an operation's state, listen for it on the changes socket, and may kill it. What has ended is kept for a while, because the
 //! client asks for the result afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +27,8 @@ const KEPT_MAX: usize = 1000;
 pub(crate) struct Operations {
     last_id: AtomicI64,
     list: Mutex<BTreeMap<i64, Arc<Operation>>>,
+    /// Ids that were given out and killed before their operation began.
+    killed_ahead: Mutex<BTreeSet<i64>>,
     /// Where each state that an operation comes to is told.
     notifications: Option<Notifications>,
 }
@@ -138,6 +140,9 @@ impl Operations {
         }
         // An id of the client's own must not be given out again.
         self.last_id.fetch_max(id, Ordering::Relaxed);
+        if self.killed_ahead.lock().remove(&id) {
+            operation.cancel.cancel();
+        }
         list.insert(id, operation.clone());
         drop(list);
         Ok(RunningOperation { operations: self.clone(), operation, is_over: false })
@@ -170,7 +175,18 @@ impl Operations {
     ///
     /// Errors: there is none with this id, or it cannot be stopped.
     pub(crate) fn kill(&self, id: i64) -> Result<()> {
-        let operation = self.list.lock().get(&id).cloned();
+        let list = self.list.lock();
+        let operation = list.get(&id).cloned();
+        if operation.is_none() && (1..=self.last_id.load(Ordering::Relaxed)).contains(&id) {
+            // Its request is on the way, or it ended long ago, which does no harm.
+            let mut killed_ahead = self.killed_ahead.lock();
+            killed_ahead.insert(id);
+            if killed_ahead.len() > KEPT_MAX {
+                killed_ahead.pop_first();
+            }
+            return Ok(());
+        }
+        drop(list);
         let operation = operation
             .ok_or_else(|| ErrorKind::UnknownArgument.error(format!("Operation {id} was not registered")))?;
         if !operation.is_killable {
@@ -216,16 +232,13 @@ pub(crate) struct RunningOperation {
 }
 
 impl RunningOperation {
-    pub(crate) fn id(&self) -> i64 {
-        self.operation.id
-    }
-
     /// Becomes cancelled when the operation is killed; to be looked at between steps, or awaited.
     pub(crate) fn cancel(&self) -> &CancellationToken {
         &self.operation.cancel
     }
 
     /// An error when the operation was killed.
+    #[cfg(test)]
     pub(crate) fn check(&self) -> Result<()> {
         if self.operation.cancel.is_cancelled() {
             return Err(ErrorKind::Cancelled.error("The operation was canceled."));

@@ -35,18 +35,9 @@ impl Request {
         Request { head, decoded_path, parameters, body }
     }
 
-    pub(crate) fn method(&self) -> &Method {
-        &self.head.method
-    }
-
     /// The path, decoded.
     pub(crate) fn path(&self) -> &str {
         self.decoded_path.as_deref().unwrap_or(self.head.uri.path())
-    }
-
-    /// Path and query string as they came: what error bodies name.
-    pub(crate) fn url(&self) -> &str {
-        self.head.uri.path_and_query().map_or("", |url| url.as_str())
     }
 
     /// The value of the route's parameter at `index`, decoded: 0 is the database's name in routes of databases.

@@ -322,6 +322,11 @@ fn state(server: &TestServer, database: &str) -> (Value, Vec<u8>) {
 }
 
 fn check(answer: &Answer, method: &str, what: &str) {
+    // Asked for the topology or the record of a database that does not exist, the answer has a shape of its own.
+    let may_miss = matches!(answer.status, 404 | 503) && !answer.body.is_empty();
+    if may_miss && answer.json()["Type"] == "Error" {
+        return;
+    }
     assert!(SENSIBLE.contains(&answer.status), "{what}: {} {}", answer.status, answer.text());
     if answer.status < 400 || answer.status == 404 && answer.body.is_empty() || method == "HEAD" {
         return;

@@ -59,6 +59,11 @@ impl Shop {
     }
 }
 
+/// The order of properties depends on how `serde_json` was built, which other crates decide.
+fn parsed(json: &str) -> serde_json::Value {
+    serde_json::from_str(json).unwrap()
+}
+
 fn in_collection(name: &str) -> ImportOptions {
     ImportOptions { collection: Some(name.into()), ..ImportOptions::default() }
 }
@@ -83,7 +88,7 @@ fn lines_keep_their_ids_and_dirty_ones_are_refused_with_their_number() {
     assert_eq!((report.documents, report.refused), (2, 7));
     assert!(report.refusals[3].reason.contains("not UTF-8"), "{}", report.refusals[3]);
     let ada = r#"{"@metadata":{"@collection":"Users","@id":"users/1"},"Name":"Ada"}"#;
-    assert_eq!(shop.document("users/1").as_deref(), Some(ada));
+    assert_eq!(parsed(&shop.document("users/1").unwrap()), parsed(ada));
     let bea = shop.document("users/2").unwrap();
     assert!(bea.contains("Béa"), "{bea}");
     let collections = shop.database.read().unwrap().collections().unwrap();
@@ -197,7 +202,7 @@ fn rows_become_documents() {
     assert_eq!((report.documents, report.refused), (2, 1));
     assert_eq!(report.refusals[0].to_string(), "line 3: it has 2 fields, the header has 6");
     let ada = r#"{"@metadata":{"@collection":"Users","@id":"users/1"},"Address":{"City":"London"},"Age":36,"Member":true,"Name":"Ada, L.","Note":null}"#;
-    assert_eq!(shop.document("users/1").as_deref(), Some(ada));
+    assert_eq!(parsed(&shop.document("users/1").unwrap()), parsed(ada));
     let cy = shop.document("users/3").unwrap();
     assert!(cy.contains(r#""City":null"#) && cy.contains("4.5") && cy.contains(r"two\nlines"), "{cy}");
 }

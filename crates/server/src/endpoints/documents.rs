@@ -4,13 +4,11 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use http::{Method, StatusCode};
-use jackdaw_database::{
-    Database, Expected, Fields, IncomingDocument, PutOptions, StoredDocument, print_document,
-};
+use jackdaw_database::{Expected, Fields, IncomingDocument, PutOptions, StoredDocument, print_document};
 use jackdaw_storage::Order;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::contexts::{with_context, with_context_for};
+use crate::contexts::with_context_for;
 use crate::endpoints::includes::{Include, Includes};
 use crate::endpoints::listing::{Listing, Wildcards};
 use crate::endpoints::not_supported;
@@ -355,9 +353,4 @@ async fn size(request: DatabaseRequest) -> Result<Response> {
         "IsCompressed": false,
         "DocId": document.id,
     }))
-}
-
-/// Parses a document of a request that is in memory already.
-pub(crate) fn parse_document(text: &[u8], database: &Database) -> Result<IncomingDocument> {
-    Ok(with_context(|context| IncomingDocument::parse(text, context, database))?)
 }
