@@ -241,8 +241,7 @@ impl<'w> Builder<'w> {
             return Err(Error::Build("an embedded document needs a container around it"));
         }
         if document.dictionary_id() != 0
-            && !(self.writer.mode() == Mode::Disk
-                && document.dictionary_id() == self.writer.dictionary().id())
+            && !(self.writer.mode() == Mode::Disk && document.dictionary_id() == self.writer.dictionary_id())
         {
             return Err(Error::Build("the document's dictionary is not the one in use here"));
         }

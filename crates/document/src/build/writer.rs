@@ -4,6 +4,7 @@
 //! [`Entry`] for it waits on a stack until its container closes; closing writes the container's head and drops its
 //! entries. The callers keep the stack of open containers and call in a legal order.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, Entry};
@@ -94,6 +95,12 @@ impl CompressionCache {
     }
 }
 
+/// A writer's dictionary.
+#[inline]
+fn ready(dictionary: &OnceCell<Arc<Dictionary>>) -> &Dictionary {
+    dictionary.get_or_init(Dictionary::built_in)
+}
+
 /// A hash of some of a text's bytes: equal texts have equal ones, and it is cheap.
 #[inline(always)]
 fn quick_hash(text: &[u8]) -> u64 {
@@ -129,7 +136,8 @@ pub(crate) struct Writer {
     pub(crate) entries: Vec<Entry>,
     pub(crate) names: NameCache,
     mode: Mode,
-    dictionary: Arc<Dictionary>,
+    /// The one for [`Mode::Disk`]; the built-in one, which takes milliseconds to make, when the first such document begins.
+    dictionary: OnceCell<Arc<Dictionary>>,
     /// Which dictionary the cached names are compressed with; `None` for none.
     names_dictionary: Option<u32>,
     /// `base + 1 + start` of the text last seen with a slot's hash; at most `base` when of an earlier document.
@@ -151,7 +159,7 @@ impl Writer {
             entries: Vec::new(),
             names: NameCache::new(),
             mode: Mode::Memory,
-            dictionary: Dictionary::built_in(),
+            dictionary: OnceCell::new(),
             names_dictionary: None,
             shared: Box::new([0; SHARED_SLOTS]),
             shared_base: 0,
@@ -179,9 +187,10 @@ impl Writer {
         self.mode
     }
 
-    /// The dictionary that [`Mode::Disk`] compresses with.
-    pub(crate) fn dictionary(&self) -> &Arc<Dictionary> {
-        &self.dictionary
+    /// The id of the dictionary that [`Mode::Disk`] compresses with.
+    pub(crate) fn dictionary_id(&self) -> u32 {
+        // The built-in one has 0.
+        self.dictionary.get().map_or(0, |dictionary| dictionary.id())
     }
 
     pub(crate) fn set_dictionary(&mut self, dictionary: Arc<Dictionary>) {
@@ -190,14 +199,14 @@ impl Writer {
         }
         // Another dictionary may have the id of the one before.
         self.names.forget();
-        self.dictionary = dictionary;
+        self.dictionary = OnceCell::from(dictionary);
     }
 
     /// Starts a document of at most `document_size_max` bytes.
     pub(crate) fn begin(&mut self, mode: Mode, document_size_max: usize) {
         self.mode = mode;
         self.document_size_max = document_size_max.min(format::SIZE_MAX);
-        let names_dictionary = (mode == Mode::Disk).then(|| self.dictionary.id());
+        let names_dictionary = (mode == Mode::Disk).then(|| ready(&self.dictionary).id());
         if names_dictionary != self.names_dictionary {
             self.names.forget();
             self.names_dictionary = names_dictionary;
@@ -233,7 +242,7 @@ impl Writer {
 
     /// Finds or adds a name in the cache.
     pub(crate) fn intern(&mut self, name: &[u8]) -> Result<NameIndex, Error> {
-        let dictionary = (self.mode == Mode::Disk).then_some(&*self.dictionary);
+        let dictionary = (self.mode == Mode::Disk).then(|| ready(&self.dictionary));
         self.names
             .intern(name, dictionary)
             .ok_or(Error::Limit { what: "number of property names with one hash", limit: 512 })
@@ -377,14 +386,14 @@ impl Writer {
             if short.text_size as usize != size || short.text[..size] != *text {
                 short.text[..size].copy_from_slice(text);
                 short.text_size = size as u8;
-                let codes_size = self.dictionary.compress_into(text, &mut self.compressed);
+                let codes_size = ready(&self.dictionary).compress_into(text, &mut self.compressed);
                 short.codes_size = if codes_size < size { codes_size as u8 } else { 0 };
                 let kept = usize::from(short.codes_size);
                 short.codes[..kept].copy_from_slice(&self.compressed[..kept]);
             }
             &short.codes[..usize::from(short.codes_size)]
         } else {
-            let codes_size = self.dictionary.compress_into(text, &mut self.compressed);
+            let codes_size = ready(&self.dictionary).compress_into(text, &mut self.compressed);
             if codes_size < size { &self.compressed[..codes_size] } else { &[] }
         };
         let mut kind = kind::STRING;
@@ -586,9 +595,10 @@ impl Writer {
         }
         if compressed {
             bits |= flags::NAMES_COMPRESSED;
-            if self.dictionary.id() != 0 {
+            let dictionary_id = self.dictionary_id();
+            if dictionary_id != 0 {
                 bits |= flags::DICTIONARY;
-                self.out.put_word(u64::from(self.dictionary.id()), 4);
+                self.out.put_word(u64::from(dictionary_id), 4);
             }
         }
         // The distance is measured from the footer's first byte, the dictionary id's if there is one.
