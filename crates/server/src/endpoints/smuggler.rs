@@ -76,11 +76,14 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
             let mut pieces = PieceWriter { sender, piece: Vec::with_capacity(PIECE_SIZE) };
             let report = export(&source, &mut pieces, &options, &progress)?;
             // A client that reads slowly holds no more than the queue; one that went away is an error of writing.
-            pieces.finish()?;
-            Ok(smuggler::export_result(&report, started.elapsed()))
+            Ok((pieces.finish()?, smuggler::export_result(&report, started.elapsed())))
         });
         match watched(work, &stop, &operation, &database).await {
-            Ok(result) => operation.complete(result),
+            Ok((sender, result)) => {
+                // Before the answer ends: the client asks for the state as soon as it has the file.
+                operation.complete(result);
+                sender.finish();
+            }
             Err(error) => operation.fail(&error),
         }
     });
@@ -100,10 +103,10 @@ impl PieceWriter {
         if piece.is_empty() { Ok(()) } else { self.sender.send_blocking(piece).map_err(gone) }
     }
 
-    fn finish(mut self) -> Result<()> {
+    /// Sends the last piece; the answer ends when the sender says so.
+    fn finish(mut self) -> Result<PieceSender> {
         self.send().map_err(|error| ErrorKind::BrokenBody.error(error.to_string()))?;
-        self.sender.finish();
-        Ok(())
+        Ok(self.sender)
     }
 }
 
