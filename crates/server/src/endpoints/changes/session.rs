@@ -127,13 +127,9 @@ impl Client<'_> {
         let mut confirmations = Vec::new();
         let mut outcome = Ok(());
         let mut next = first;
-        let mut is_unwatched = false;
         while let Some(text) = next.take() {
             match self.obey(&text) {
-                Ok((command_id, unwatched)) => {
-                    confirmations.push(command_id);
-                    is_unwatched |= unwatched;
-                }
+                Ok(command_id) => confirmations.push(command_id),
                 Err(end) => {
                     outcome = Err(end);
                     break;
@@ -143,8 +139,8 @@ impl Client<'_> {
                 next = self.socket.text_if_there()?;
             }
         }
-        // All that is there, when nothing of it may come after the confirmation.
-        let max = if is_unwatched { usize::MAX } else { EVENTS_MAX };
+        // A confirmation comes after all that was heard before it: what a watch ended, and what happened before a client asked.
+        let max = if confirmations.is_empty() { EVENTS_MAX } else { usize::MAX };
         let _ = self.events.try_take(&mut taken, max);
         self.tell(taken).await?;
         for command_id in confirmations {
@@ -157,13 +153,12 @@ impl Client<'_> {
         outcome
     }
 
-    /// Puts a command into force. Its id, and whether it ended a watch.
-    fn obey(&mut self, text: &str) -> Result<(i64, bool), End> {
+    /// Puts a command into force. Its id.
+    fn obey(&mut self, text: &str) -> Result<i64, End> {
         let command: Command = serde_json::from_str(text)
             .map_err(|error| End::Saying(Code::Invalid, format!("this is no command: {error}").into()))?;
         let refuse = |reason: String| End::Saying(Code::Policy, reason.into());
         let action = command.action().map_err(refuse)?;
-        let is_unwatch = matches!(action, Action::Unwatch(_));
         match action {
             Action::Watch(_) if self.subscriber.topics() >= TOPICS_MAX => {
                 return Err(refuse(format!("a client can watch {TOPICS_MAX} things at most")));
@@ -172,7 +167,7 @@ impl Client<'_> {
             Action::Unwatch(topic) => self.subscriber.unwatch(topic),
             Action::Nothing => {}
         }
-        Ok((command.command_id, is_unwatch))
+        Ok(command.command_id)
     }
 
     async fn tell(&mut self, events: Vec<Arc<Event>>) -> Result<(), End> {
