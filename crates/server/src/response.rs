@@ -1,6 +1,7 @@
 //! Answers: made by endpoints, completed here with what every answer has.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -252,6 +253,67 @@ impl PieceSender {
     /// Ends the answer: it is whole.
     pub(crate) fn finish(self) {
         self.is_whole.store(true, Ordering::Release);
+    }
+}
+
+/// The size of the pieces that a [`PieceWriter`] hands over.
+const PIECE_SIZE: usize = 64 << 10;
+
+/// Gathers what is written into pieces of a streamed answer, on a thread that may block: a client that reads slowly is waited for.
+pub(crate) struct PieceWriter {
+    sender: PieceSender,
+    piece: Vec<u8>,
+}
+
+impl PieceWriter {
+    pub(crate) fn new(sender: PieceSender) -> PieceWriter {
+        PieceWriter::following(sender, Vec::new())
+    }
+
+    /// A writer that goes on behind what was written already.
+    pub(crate) fn following(sender: PieceSender, written: Vec<u8>) -> PieceWriter {
+        PieceWriter { sender, piece: written }
+    }
+
+    /// Appends what `print` appends.
+    pub(crate) fn print(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> Result<(), ClientGone> {
+        print(&mut self.piece);
+        if self.piece.len() < PIECE_SIZE {
+            return Ok(());
+        }
+        // What is printed at once may be longer than a piece by a document.
+        let next = Vec::with_capacity(PIECE_SIZE + PIECE_SIZE / 4);
+        self.sender.send_blocking(std::mem::replace(&mut self.piece, next))
+    }
+
+    /// Hands over the last piece. The answer ends when the sender says so.
+    pub(crate) fn end(self) -> Result<PieceSender, ClientGone> {
+        if !self.piece.is_empty() {
+            self.sender.send_blocking(self.piece)?;
+        }
+        Ok(self.sender)
+    }
+}
+
+impl io::Write for PieceWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let gone = |ClientGone| io::Error::new(io::ErrorKind::BrokenPipe, "the client went away");
+        self.print(|piece| piece.extend_from_slice(bytes)).map_err(gone)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// For walks over documents: they end when the client is gone.
+impl ClientGone {
+    pub(crate) fn breaks(sent: Result<(), ClientGone>) -> ControlFlow<()> {
+        match sent {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(ClientGone) => ControlFlow::Break(()),
+        }
     }
 }
 

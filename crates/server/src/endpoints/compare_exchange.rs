@@ -9,7 +9,7 @@ use jackdaw_document::{Document, Style, Value};
 use crate::contexts::with_context_for;
 use crate::databases::blocking;
 use crate::endpoints::bulk_docs::compare_exchange_value;
-use crate::endpoints::documents::{Page, Paging};
+use crate::endpoints::paging::Paging;
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
 use crate::query_string::Query;
@@ -65,15 +65,11 @@ async fn list(request: DatabaseRequest) -> Result<Response> {
         let snapshot = database.read()?;
         let mut out = b"{\"Results\":[".to_vec();
         snapshot.compare_exchange_by_prefix(&prefix, |found| {
-            Ok(match paging.next() {
-                Page::Before => ControlFlow::Continue(()),
-                Page::Inside => {
-                    json::separate(&mut out);
-                    print(found.key, &found, &mut out);
-                    ControlFlow::Continue(())
-                }
-                Page::Behind => ControlFlow::Break(()),
-            })
+            Ok(paging.page(|| {
+                json::separate(&mut out);
+                print(found.key, &found, &mut out);
+                ControlFlow::Continue(())
+            }))
         })?;
         out.extend_from_slice(b"]}");
         Ok(Response::json(out))

@@ -10,8 +10,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::contexts::with_context_for;
 use crate::endpoints::includes::{Include, Includes};
-use crate::endpoints::listing::{Listing, Wildcards};
+use crate::endpoints::listing::{Wildcards, list_documents};
 use crate::endpoints::not_supported;
+use crate::endpoints::paging::fields;
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
 use crate::query_string::Query;
@@ -99,15 +100,12 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
         }
         documents.push(document);
     }
-    if let ([None], true, true) = (&*documents, include_paths.is_empty(), exchange_paths.is_empty()) {
+    if let [None] = &*documents {
         return Ok(Response::not_found());
     }
     let mut includes = Includes::default();
     for document in documents.iter().flatten() {
         includes.collect(document, &include_paths, &exchange_paths);
-    }
-    if let [None] = &*documents {
-        return Ok(Response::not_found());
     }
     let included = includes.documents(&snapshot, ids)?;
     let is_alone = include_paths.is_empty() && exchange_paths.is_empty() && !is_cluster_wide;
@@ -124,10 +122,8 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
     }
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"Results\":[");
-    for (i, document) in documents.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
+    for document in &documents {
+        json::separate(&mut out);
         match document {
             Some(document) => print_document(document, fields, &mut out),
             None => out.extend_from_slice(b"null"),
@@ -171,134 +167,29 @@ fn hash_of<'d>(
     format!("Hash-{:032x}", hash.digest128())
 }
 
-pub(crate) fn fields(query: Query<'_>) -> Result<Fields> {
-    Ok(match query.flag("metadataOnly")?.unwrap_or(false) {
-        true => Fields::Metadata,
-        false => Fields::All,
-    })
-}
-
 /// Documents whose ids begin alike, in the order of their ids.
 async fn by_prefix(request: DatabaseRequest) -> Result<Response> {
     let query = request.query();
     let prefix = query.get("startsWith")?.unwrap_or_default().into_owned();
     let wildcards = Wildcards::of(query)?;
     let after = query.get_filled("startAfter")?.map(Cow::into_owned);
-    let mut paging = Paging::of(query)?;
-    let fields = fields(query)?;
-    let known = request.if_none_match().map(str::to_owned);
-    let database = request.database.clone();
-    Listing::new("Results", known)
-        .run(move |listing| {
-            let snapshot = database.read()?;
-            if listing.is_known(snapshot.change_vector()?) {
-                return Ok(());
-            }
-            snapshot.documents_by_prefix(&prefix, after.as_deref(), |document| {
-                if !wildcards.matches(document.id.get(prefix.len()..).unwrap_or_default()) {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                Ok(match paging.next() {
-                    Page::Before => ControlFlow::Continue(()),
-                    Page::Inside => {
-                        let listed = listing.add(|out| print_document(&document, fields, out));
-                        match paging.is_full() {
-                            true => ControlFlow::Break(()),
-                            false => listed,
-                        }
-                    }
-                    Page::Behind => ControlFlow::Break(()),
-                })
-            })?;
-            listing.finish();
-            Ok(())
+    list_documents(request, move |snapshot, list| {
+        snapshot.documents_by_prefix(&prefix, after.as_deref(), |document| {
+            Ok(match wildcards.matches(document.id.get(prefix.len()..).unwrap_or_default()) {
+                true => list(&document),
+                false => ControlFlow::Continue(()),
+            })
         })
-        .await
+    })
+    .await
 }
 
 /// All documents, the newest first.
 async fn all(request: DatabaseRequest) -> Result<Response> {
-    let query = request.query();
-    let mut paging = Paging::of(query)?;
-    let fields = fields(query)?;
-    let known = request.if_none_match().map(str::to_owned);
-    let database = request.database.clone();
-    Listing::new("Results", known)
-        .run(move |listing| {
-            let snapshot = database.read()?;
-            if listing.is_known(snapshot.change_vector()?) {
-                return Ok(());
-            }
-            snapshot.documents_by_etag(i64::MAX, Order::Descending, |document| {
-                Ok(match paging.next() {
-                    Page::Before => ControlFlow::Continue(()),
-                    Page::Inside => {
-                        let listed = listing.add(|out| print_document(&document, fields, out));
-                        match paging.is_full() {
-                            true => ControlFlow::Break(()),
-                            false => listed,
-                        }
-                    }
-                    Page::Behind => ControlFlow::Break(()),
-                })
-            })?;
-            listing.finish();
-            Ok(())
-        })
-        .await
-}
-
-/// Which of the documents found are asked for.
-pub(crate) struct Paging {
-    skip: u64,
-    take: u64,
-}
-
-/// Where a document is.
-pub(crate) enum Page {
-    Before,
-    Inside,
-    Behind,
-}
-
-impl Paging {
-    pub(crate) fn of(query: Query<'_>) -> Result<Paging> {
-        let whole = |name: &'static str| -> Result<Option<u64>> {
-            match query.number::<i64>(name)? {
-                Some(number) if number < 0 => {
-                    Err(ErrorKind::Argument.error(format!("'{name}' must not be negative, it was {number}")))
-                }
-                number => Ok(number.map(i64::unsigned_abs)),
-            }
-        };
-        Ok(Paging { skip: whole("start")?.unwrap_or(0), take: whole("pageSize")?.unwrap_or(u64::MAX) })
-    }
-
-    /// With a limit of its own, unless the request named one.
-    pub(crate) fn at_most(mut self, limit: u64, is_named: bool) -> Paging {
-        if !is_named {
-            self.take = self.take.min(limit);
-        }
-        self
-    }
-
-    /// Where the next document is.
-    pub(crate) fn next(&mut self) -> Page {
-        if self.take == 0 {
-            return Page::Behind;
-        }
-        if self.skip > 0 {
-            self.skip -= 1;
-            return Page::Before;
-        }
-        self.take -= 1;
-        Page::Inside
-    }
-
-    /// Whether there can be no more.
-    pub(crate) fn is_full(&self) -> bool {
-        self.take == 0
-    }
+    list_documents(request, |snapshot, list| {
+        snapshot.documents_by_etag(i64::MAX, Order::Descending, |document| Ok(list(&document)))
+    })
+    .await
 }
 
 async fn head(request: DatabaseRequest) -> Result<Response> {

@@ -4,112 +4,113 @@
 
 use std::ops::ControlFlow;
 
+use jackdaw_database::{Snapshot, StoredDocument, print_document};
+
+use crate::endpoints::paging::{Paging, fields};
 use crate::error::{ErrorKind, Result, WireError};
 use crate::query_string::Query;
-use crate::response::{PieceSender, Response};
+use crate::request::DatabaseRequest;
+use crate::response::{ClientGone, PieceSender, PieceWriter, Response};
 
 /// A listing of more bytes is streamed.
 const WHOLE_SIZE_MAX: usize = 4 << 20;
 
-/// The size of a streamed piece.
-const PIECE_SIZE: usize = 64 << 10;
+/// Where a walk hands over the documents that it finds; breaks when no more are wanted.
+pub(crate) type List<'l> = dyn FnMut(&StoredDocument<'_>) -> ControlFlow<()> + 'l;
 
-/// An answer `{"Results":[...]}` in the making.
-pub(crate) struct Listing {
-    name: &'static str,
-    /// The etag of what the client has.
-    known: Option<String>,
+/// Answers with the page of the documents found by `walk` that the request asks for. Walks on a thread that may block; answers when it is
+/// done or has begun to stream.
+pub(crate) async fn list_documents(
+    request: DatabaseRequest,
+    walk: impl FnOnce(&Snapshot, &mut List<'_>) -> jackdaw_database::Result<()> + Send + 'static,
+) -> Result<Response> {
+    let query = request.query();
+    let mut paging = Paging::of(query)?;
+    let fields = fields(query)?;
+    let known = request.if_none_match().map(str::to_owned);
+    let database = request.database.clone();
+    let (answer, response) = tokio::sync::oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        let mut listing = Listing::new(answer);
+        let walked = (|| {
+            let snapshot = database.read()?;
+            listing.etag = snapshot.change_vector()?;
+            if !listing.etag.is_empty() && known.as_deref() == Some(&*listing.etag) {
+                listing.answer(Ok(Response::not_modified()));
+                return Ok(());
+            }
+            walk(&snapshot, &mut |document| {
+                paging.page(|| listing.add(|out| print_document(document, fields, out)))
+            })
+        })();
+        match walked {
+            Ok(()) => listing.finish(),
+            Err(error) => listing.fail(error.into()),
+        }
+    });
+    let gone = |_| Err(ErrorKind::Internal.error("the listing ended unexpectedly"));
+    response.await.unwrap_or_else(gone)
 }
 
-/// Where the listed elements go.
-pub(crate) struct ListingWriter {
-    out: Vec<u8>,
-    known: Option<String>,
+/// An answer `{"Results":[...]}` in the making.
+struct Listing {
     etag: String,
     is_first: bool,
+    /// What is written as long as it is not streamed.
+    whole: Vec<u8>,
+    stream: Option<PieceWriter>,
+    /// Who waits for the answer, until it is given.
     answer: Option<tokio::sync::oneshot::Sender<Result<Response>>>,
-    stream: Option<PieceSender>,
 }
 
 impl Listing {
-    pub(crate) fn new(name: &'static str, known: Option<String>) -> Listing {
-        Listing { name, known }
-    }
-
-    /// Runs `list` on a thread that may block; answers when it is done or has begun to stream.
-    pub(crate) async fn run(
-        self,
-        list: impl FnOnce(&mut ListingWriter) -> Result<()> + Send + 'static,
-    ) -> Result<Response> {
-        let (answer, response) = tokio::sync::oneshot::channel();
-        tokio::task::spawn_blocking(move || {
-            let mut out = Vec::with_capacity(4096);
-            out.extend_from_slice(format!("{{\"{}\":[", self.name).as_bytes());
-            let (known, answer) = (self.known, Some(answer));
-            let mut writer =
-                ListingWriter { out, known, etag: String::new(), is_first: true, answer, stream: None };
-            if let Err(error) = list(&mut writer) {
-                writer.fail(error);
-            }
-        });
-        let gone = |_| Err(ErrorKind::Internal.error("the listing ended unexpectedly"));
-        response.await.unwrap_or_else(gone)
-    }
-}
-
-impl ListingWriter {
-    /// Sets the answer's etag. When the client has just that already, this is the answer, and there is nothing to list.
-    pub(crate) fn is_known(&mut self, etag: String) -> bool {
-        self.etag = etag;
-        let is_known = !self.etag.is_empty() && self.known.as_deref() == Some(&*self.etag);
-        if let Some(answer) = self.answer.take_if(|_| is_known) {
-            // A client that is gone needs no answer.
-            let _ = answer.send(Ok(Response::not_modified()));
-        }
-        is_known
+    fn new(answer: tokio::sync::oneshot::Sender<Result<Response>>) -> Listing {
+        let whole = b"{\"Results\":[".to_vec();
+        Listing { etag: String::new(), is_first: true, whole, stream: None, answer: Some(answer) }
     }
 
     fn with_etag(&self, response: Response) -> Response {
         if self.etag.is_empty() { response } else { response.etag(&self.etag) }
     }
 
-    /// Adds an element. Breaks when the client is gone.
-    pub(crate) fn add(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
-        if !std::mem::take(&mut self.is_first) {
-            self.out.push(b',');
-        }
-        print(&mut self.out);
-        if self.stream.is_none() && self.out.len() > WHOLE_SIZE_MAX {
-            let (sender, response) = Response::stream_json();
-            self.stream = Some(sender);
-            if let Some(answer) = self.answer.take() {
-                // A client that is gone shows when the first piece is sent.
-                let _ = answer.send(Ok(self.with_etag(response)));
-            }
-        }
-        match &self.stream {
-            Some(stream) if self.out.len() >= PIECE_SIZE => {
-                let piece = std::mem::replace(&mut self.out, Vec::with_capacity(PIECE_SIZE + PIECE_SIZE / 4));
-                match stream.send_blocking(piece) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(_) => ControlFlow::Break(()),
-                }
-            }
-            _ => ControlFlow::Continue(()),
+    fn answer(&mut self, answer: Result<Response>) {
+        if let Some(waiting) = self.answer.take() {
+            // A client that is gone needs no answer, and shows when it is sent a piece.
+            let _ = waiting.send(answer);
         }
     }
 
-    /// Ends the listing.
-    pub(crate) fn finish(&mut self) {
-        self.out.extend_from_slice(b"]}");
-        let out = std::mem::take(&mut self.out);
-        if let Some(stream) = self.stream.take() {
-            if stream.send_blocking(out).is_ok() {
-                stream.finish();
+    /// Adds an element. Breaks when the client is gone.
+    fn add(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
+        let is_first = std::mem::take(&mut self.is_first);
+        let element = |out: &mut Vec<u8>| {
+            if !is_first {
+                out.push(b',');
             }
-        } else if let Some(answer) = self.answer.take() {
-            // As above.
-            let _ = answer.send(Ok(self.with_etag(Response::json(out))));
+            print(out);
+        };
+        if let Some(stream) = &mut self.stream {
+            return ClientGone::breaks(stream.print(element));
+        }
+        element(&mut self.whole);
+        if self.whole.len() > WHOLE_SIZE_MAX {
+            let (sender, response) = Response::stream_json();
+            self.stream = Some(PieceWriter::following(sender, std::mem::take(&mut self.whole)));
+            self.answer(Ok(self.with_etag(response)));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Ends the listing, if it was not answered otherwise.
+    fn finish(mut self) {
+        let end = |out: &mut Vec<u8>| out.extend_from_slice(b"]}");
+        if let Some(mut stream) = self.stream.take() {
+            // Nobody reads the end when the client is gone.
+            let _ = stream.print(end).and_then(|()| stream.end()).map(PieceSender::finish);
+        } else if self.answer.is_some() {
+            end(&mut self.whole);
+            let whole = std::mem::take(&mut self.whole);
+            self.answer(Ok(self.with_etag(Response::json(whole))));
         }
     }
 
@@ -117,10 +118,8 @@ impl ListingWriter {
         if self.stream.is_some() {
             // Dropped without its end, the answer is broken off.
             tracing::warn!(%error, "a listing was broken off");
-        } else if let Some(answer) = self.answer.take() {
-            // As above.
-            let _ = answer.send(Err(error));
         }
+        self.answer(Err(error));
     }
 }
 

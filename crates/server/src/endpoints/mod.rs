@@ -20,6 +20,7 @@ mod metrics;
 mod multi_get;
 mod not_supported;
 mod operations;
+mod paging;
 mod record;
 mod sample_data;
 mod smuggler;

@@ -3,7 +3,7 @@
 //! Both run on a thread that may block, connected with the request by a few pieces of queue, so that memory stays constant and a slow side slows the other
 //! down. Both are operations under the client's id, and end with their request.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,14 +24,12 @@ use crate::error::{ErrorKind, Result, WireError};
 use crate::operations::RunningOperation;
 use crate::query_string::Query;
 use crate::request::DatabaseRequest;
-use crate::response::{PieceSender, Response};
+use crate::response::{ClientGone, PieceWriter, Response};
 use crate::routes::Routes;
 use crate::wire::smuggler::{self, ItemTypes};
 
 /// Pieces of an upload that wait to be read.
 const QUEUE: usize = 8;
-/// Bytes of a download that are gathered before they are sent.
-const PIECE_SIZE: usize = 64 << 10;
 /// Bytes of the options of an import.
 const OPTIONS_SIZE_MAX: u64 = 1 << 20;
 /// How often an operation tells how far it is.
@@ -73,10 +71,11 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
         let (source, progress) = (database.clone(), stop.progress.clone());
         let work = blocking(move || {
             let started = Instant::now();
-            let mut pieces = PieceWriter { sender, piece: Vec::with_capacity(PIECE_SIZE) };
+            let mut pieces = PieceWriter::new(sender);
             let report = export(&source, &mut pieces, &options, &progress)?;
             // A client that reads slowly holds no more than the queue; one that went away is an error of writing.
-            Ok((pieces.finish()?, smuggler::export_result(&report, started.elapsed())))
+            let gone = |ClientGone| ErrorKind::BrokenBody.error("the client went away");
+            Ok((pieces.end().map_err(gone)?, smuggler::export_result(&report, started.elapsed())))
         });
         match watched(work, &stop, &operation, &database).await {
             Ok((sender, result)) => {
@@ -88,40 +87,6 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
         }
     });
     Ok(response)
-}
-
-/// Gathers what is written into pieces of an answer.
-struct PieceWriter {
-    sender: PieceSender,
-    piece: Vec<u8>,
-}
-
-impl PieceWriter {
-    fn send(&mut self) -> io::Result<()> {
-        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE_SIZE));
-        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client went away");
-        if piece.is_empty() { Ok(()) } else { self.sender.send_blocking(piece).map_err(gone) }
-    }
-
-    /// Sends the last piece; the answer ends when the sender says so.
-    fn finish(mut self) -> Result<PieceSender> {
-        self.send().map_err(|error| ErrorKind::BrokenBody.error(error.to_string()))?;
-        Ok(self.sender)
-    }
-}
-
-impl Write for PieceWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.piece.extend_from_slice(bytes);
-        if self.piece.len() >= PIECE_SIZE {
-            self.send()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 // ---- import ----

@@ -6,15 +6,12 @@ use http::Method;
 use jackdaw_database::{Database, Fields, StoredDocument, print_document};
 use jackdaw_storage::Order;
 
-use crate::endpoints::documents::{Page, Paging};
 use crate::endpoints::listing::Wildcards;
+use crate::endpoints::paging::Paging;
 use crate::error::{ErrorKind, Result};
 use crate::request::DatabaseRequest;
-use crate::response::{PieceSender, Response};
+use crate::response::{ClientGone, PieceSender, PieceWriter, Response};
 use crate::routes::Routes;
-
-/// The size of a piece.
-const PIECE_SIZE: usize = 64 << 10;
 
 pub(crate) fn routes(routes: &mut Routes) {
     routes.database(Method::GET, "/streams/docs", documents);
@@ -60,9 +57,10 @@ async fn documents(request: DatabaseRequest) -> Result<Response> {
     let database = request.database.clone();
     let (sender, response) = Response::stream_json();
     tokio::task::spawn_blocking(move || {
-        let mut stream = Stream { sender, format, out: Vec::with_capacity(PIECE_SIZE), is_first: true };
-        match stream.send_all(&database, wanted) {
-            Ok(()) => stream.sender.finish(),
+        let mut pieces = PieceWriter::new(sender);
+        match write_all(&database, wanted, format, &mut pieces) {
+            // Nobody reads the end when the client is gone.
+            Ok(()) => drop(pieces.end().map(PieceSender::finish)),
             Err(error) => {
                 tracing::warn!(database = %database.name(), %error, "a stream of documents was broken off")
             }
@@ -71,61 +69,40 @@ async fn documents(request: DatabaseRequest) -> Result<Response> {
     Ok(response)
 }
 
-struct Stream {
-    sender: PieceSender,
-    format: Format,
-    out: Vec<u8>,
-    is_first: bool,
-}
-
-impl Stream {
-    fn send_all(&mut self, database: &Database, wanted: Wanted) -> Result<()> {
-        let Wanted { prefix, after, from_etag, wildcards, mut paging } = wanted;
-        if self.format == Format::Json {
-            self.out.extend_from_slice(b"{\"Results\":[");
+fn write_all(database: &Database, wanted: Wanted, format: Format, pieces: &mut PieceWriter) -> Result<()> {
+    let Wanted { prefix, after, from_etag, wildcards, mut paging } = wanted;
+    let (begin, between, behind, end): (&[u8], &[u8], &[u8], &[u8]) = match format {
+        Format::Json => (b"{\"Results\":[", b",", b"", b"]}"),
+        Format::Lines => (b"", b"", b"\r\n", b""),
+    };
+    let snapshot = database.read()?;
+    let prefix_length = prefix.as_deref().map_or(0, str::len);
+    let mut is_first = true;
+    // A client that is gone shows again with the next piece.
+    let _ = pieces.print(|out| out.extend_from_slice(begin));
+    let visit = |document: StoredDocument<'_>| {
+        if !wildcards.matches(document.id.get(prefix_length..).unwrap_or_default()) {
+            return Ok(ControlFlow::Continue(()));
         }
-        let snapshot = database.read()?;
-        let prefix_length = prefix.as_deref().map_or(0, str::len);
-        let visit = |document: StoredDocument<'_>| {
-            if !wildcards.matches(document.id.get(prefix_length..).unwrap_or_default()) {
-                return Ok(ControlFlow::Continue(()));
-            }
-            Ok(match paging.next() {
-                Page::Before => ControlFlow::Continue(()),
-                Page::Inside => self.add(&document),
-                Page::Behind => ControlFlow::Break(()),
-            })
-        };
-        match prefix {
-            Some(prefix) => snapshot.documents_by_prefix(&prefix, after.as_deref(), visit)?,
-            None => match from_etag {
-                Some(etag) => snapshot.documents_by_etag(etag, Order::Ascending, visit)?,
-                None => snapshot.documents_by_etag(i64::MAX, Order::Descending, visit)?,
-            },
-        }
-        if self.format == Format::Json {
-            self.out.extend_from_slice(b"]}");
-        }
-        // Nobody reads it when the client is gone.
-        let _ = self.sender.send_blocking(std::mem::take(&mut self.out));
-        Ok(())
+        Ok(paging.page(|| {
+            let sent = pieces.print(|out| {
+                if !std::mem::take(&mut is_first) {
+                    out.extend_from_slice(between);
+                }
+                print_document(&document, Fields::All, out);
+                out.extend_from_slice(behind);
+            });
+            ClientGone::breaks(sent)
+        }))
+    };
+    match prefix {
+        Some(prefix) => snapshot.documents_by_prefix(&prefix, after.as_deref(), visit)?,
+        None => match from_etag {
+            Some(etag) => snapshot.documents_by_etag(etag, Order::Ascending, visit)?,
+            None => snapshot.documents_by_etag(i64::MAX, Order::Descending, visit)?,
+        },
     }
-
-    fn add(&mut self, document: &StoredDocument<'_>) -> ControlFlow<()> {
-        if !std::mem::take(&mut self.is_first) && self.format == Format::Json {
-            self.out.push(b',');
-        }
-        print_document(document, Fields::All, &mut self.out);
-        if self.format == Format::Lines {
-            self.out.extend_from_slice(b"\r\n");
-        }
-        if self.out.len() < PIECE_SIZE {
-            return ControlFlow::Continue(());
-        }
-        let piece = std::mem::replace(&mut self.out, Vec::with_capacity(PIECE_SIZE + PIECE_SIZE / 4));
-        match self.sender.send_blocking(piece) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    }
+    // As above.
+    let _ = pieces.print(|out| out.extend_from_slice(end));
+    Ok(())
 }
