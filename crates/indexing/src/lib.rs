@@ -1,0 +1,2 @@
+//! Index definitions, automatic indexes, map and map/reduce pipelines, staleness.
+#![forbid(unsafe_code)]

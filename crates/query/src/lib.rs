@@ -1,0 +1,2 @@
+//! RQL planned and executed: projections, includes, facets, streams.
+#![forbid(unsafe_code)]
