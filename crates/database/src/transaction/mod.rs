@@ -7,6 +7,7 @@ pub(crate) mod hilo;
 mod identities;
 mod requests;
 mod tombstones;
+mod trees;
 
 use std::collections::HashMap;
 
@@ -15,6 +16,7 @@ use jackdaw_storage::{Environment, RowBuilder, WriteTransaction};
 
 use crate::Etag;
 use crate::clock;
+use crate::commits::Changed;
 use crate::database::Shared;
 use crate::error::Result;
 use crate::ids;
@@ -44,6 +46,8 @@ pub(crate) struct WriterState {
     /// By how much the number of documents changes, by collection.
     count_changes: Vec<(u32, i64)>,
     events: Vec<Event>,
+    /// What commits are told to have changed; may name more than did.
+    changed: Changed,
     row: RowBuilder,
     context: Context,
     /// The writer resets its context after so many documents.
@@ -74,6 +78,7 @@ impl WriterState {
             new_collections: Vec::new(),
             count_changes: Vec::new(),
             events: Vec::new(),
+            changed: Changed::default(),
             row: RowBuilder::new(),
             context: Context::new(),
             built: 0,
@@ -88,6 +93,7 @@ impl WriterState {
         self.new_collections.clear();
         self.count_changes.clear();
         self.events.clear();
+        self.changed.clear();
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;
         let counter = |key: &[u8]| about.get(key)?.map_or(Ok(0), schema::i64_of);
@@ -156,6 +162,10 @@ impl WriterState {
         self.cluster_index_written = self.cluster_index;
         self.new_collections.clear();
         self.count_changes.clear();
+        if !self.changed.is_empty() {
+            shared.commits.tell(&self.changed);
+            self.changed.clear();
+        }
         for event in self.events.drain(..) {
             shared.notifications.publish(event);
         }
