@@ -24,7 +24,9 @@ impl Changed {
 
     pub(crate) fn add_collection(&mut self, name: &Arc<str>) {
         // Neighbours are mostly of one collection, and their names one allocation.
-        if self.collections.last().is_some_and(|last| Arc::ptr_eq(last, name)) || self.collections.contains(name) {
+        if self.collections.last().is_some_and(|last| Arc::ptr_eq(last, name))
+            || self.collections.contains(name)
+        {
             return;
         }
         self.collections.push(name.clone());

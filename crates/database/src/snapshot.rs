@@ -198,7 +198,8 @@ impl Snapshot {
         let (low, high) = (collection_key(record.number, from), collection_key(record.number, i64::MAX));
         let tombstones = self.transaction.table(schema::TOMBSTONES)?;
         let by = By::Index(BY_COLLECTION);
-        let mut range = tombstones.range(by, Bound::Included(&low), Bound::Included(&high), Order::Ascending)?;
+        let mut range =
+            tombstones.range(by, Bound::Included(&low), Bound::Included(&high), Order::Ascending)?;
         while let Some(row) = range.next()? {
             if visit(self.shared.tombstone(row)?)?.is_break() {
                 break;
@@ -219,7 +220,9 @@ impl Snapshot {
                 let Some(record) = self.collection_record(name)? else { return Ok(0) };
                 let (low, high) = (collection_key(record.number, 0), collection_key(record.number, i64::MAX));
                 let by = By::Index(BY_COLLECTION);
-                tombstones.range(by, Bound::Included(&low), Bound::Included(&high), Order::Descending)?.next()?
+                tombstones
+                    .range(by, Bound::Included(&low), Bound::Included(&high), Order::Descending)?
+                    .next()?
             }
         };
         row.map_or(Ok(0), |row| schema::number(&row, column::ETAG))

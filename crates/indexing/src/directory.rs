@@ -36,7 +36,8 @@ pub(crate) fn clean(root: &Path, ids: &HashSet<IndexId>) -> Result<()> {
     for entry in entries {
         let entry = entry.map_err(|error| Error::io("read", root, error))?;
         let name = entry.file_name();
-        let id = name.to_str().and_then(|name| name.split('-').next()).and_then(|id| id.parse::<IndexId>().ok());
+        let id =
+            name.to_str().and_then(|name| name.split('-').next()).and_then(|id| id.parse::<IndexId>().ok());
         // What does not look like ours is left alone.
         if id.is_some_and(|id| !ids.contains(&id)) {
             delete(&entry.path())?;

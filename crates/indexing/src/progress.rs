@@ -61,11 +61,14 @@ impl Progress {
         if bytes.is_empty() {
             return Ok(None);
         }
-        serde_json::from_slice(bytes).map(Some).map_err(|error| Error::Damaged(format!("its progress: {error}")))
+        serde_json::from_slice(bytes)
+            .map(Some)
+            .map_err(|error| Error::Damaged(format!("its progress: {error}")))
     }
 
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|error| Error::Damaged(format!("its progress cannot be written: {error}")))
+        serde_json::to_vec(self)
+            .map_err(|error| Error::Damaged(format!("its progress cannot be written: {error}")))
     }
 
     /// The etag below which no tombstone is needed any more.

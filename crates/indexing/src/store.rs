@@ -105,7 +105,11 @@ pub(crate) fn delete_errors(transaction: &mut Transaction<'_>, id: IndexId) -> j
 /// until that is durable; how many there are then.
 ///
 /// A batch that is run again after a crash meets the same documents and writes the same keys, so that nothing is told twice.
-pub(crate) fn add_errors(database: &Database, id: IndexId, errors: Vec<(i64, IndexingError)>) -> Result<usize> {
+pub(crate) fn add_errors(
+    database: &Database,
+    id: IndexId,
+    errors: Vec<(i64, IndexingError)>,
+) -> Result<usize> {
     let job = move |transaction: &mut Transaction<'_>| {
         let mut tree = transaction.tree(ERRORS)?;
         for (etag, error) in &errors {
@@ -136,7 +140,9 @@ pub(crate) fn errors(snapshot: &Snapshot, id: IndexId) -> Result<Vec<IndexingErr
     let prefix = id.to_be_bytes();
     let mut range = tree.prefix(&prefix, Order::Ascending)?;
     while let Some((_, error)) = range.next()? {
-        errors.push(serde_json::from_slice(error).map_err(|error| Error::Damaged(format!("an error: {error}")))?);
+        errors.push(
+            serde_json::from_slice(error).map_err(|error| Error::Damaged(format!("an error: {error}")))?,
+        );
     }
     Ok(errors)
 }

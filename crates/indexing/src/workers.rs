@@ -213,7 +213,10 @@ impl Workers {
             return;
         }
         let shared = self.shared.clone();
-        match std::thread::Builder::new().name(format!("jackdaw-index-{}", threads.len())).spawn(move || run(&shared)) {
+        match std::thread::Builder::new()
+            .name(format!("jackdaw-index-{}", threads.len()))
+            .spawn(move || run(&shared))
+        {
             Ok(thread) => threads.push(thread),
             Err(error) => tracing::error!(%error, "no thread for indexing"),
         }
@@ -270,7 +273,9 @@ fn run(shared: &Shared) {
         let next = catch_unwind(AssertUnwindSafe(|| work.run(&Yielding(Some(shared)))));
         let next = next.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
+            let text = text
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no message".to_owned());
             work.panicked(&text);
             Next::Sleep
         });

@@ -31,7 +31,10 @@ impl AutoDefinition {
     pub fn matches(&self, asked: &AutoDefinition) -> Match {
         let none = |reason: String| Match::None(Mismatch(reason));
         if !self.collection.eq_ignore_ascii_case(&asked.collection) {
-            return none(format!("Query is for collection '{}' and index is for '{}'", asked.collection, self.collection));
+            return none(format!(
+                "Query is for collection '{}' and index is for '{}'",
+                asked.collection, self.collection
+            ));
         }
         if self.is_map_reduce() != asked.is_map_reduce() {
             return none("one groups results and the other does not".to_owned());
@@ -54,7 +57,9 @@ impl AutoDefinition {
                     return Match::Partial(Mismatch(format!("The field {path} is indexed in another way")));
                 }
                 Some(own) if own.aggregation != field.aggregation => {
-                    return Match::Partial(Mismatch(format!("The field {path} is aggregated in another way")));
+                    return Match::Partial(Mismatch(format!(
+                        "The field {path} is aggregated in another way"
+                    )));
                 }
                 Some(_) => {}
             }
@@ -74,7 +79,10 @@ impl AutoDefinition {
     /// How many fields it has, and how much is indexed of them.
     pub(crate) fn width(&self) -> (usize, usize) {
         let ways = |field: &AutoField| {
-            [field.exact, field.search, field.highlighting, field.suggestions].into_iter().filter(|way| *way).count()
+            [field.exact, field.search, field.highlighting, field.suggestions]
+                .into_iter()
+                .filter(|way| *way)
+                .count()
         };
         (self.map_fields.len(), self.map_fields.values().map(ways).sum())
     }

@@ -131,7 +131,11 @@ impl AutoDefinition {
                 analyzer: None,
             };
             if field.exact {
-                let exact = FieldOptions { indexing: Some(FieldIndexing::Exact), suggestions: Some(false), ..plain.clone() };
+                let exact = FieldOptions {
+                    indexing: Some(FieldIndexing::Exact),
+                    suggestions: Some(false),
+                    ..plain.clone()
+                };
                 all.insert(exact_field(path), exact);
             }
             if field.search || field.highlighting {
@@ -169,7 +173,8 @@ impl AutoDefinition {
     /// The same for the reduce function, if there is one.
     pub fn reduce_text(&self) -> Option<String> {
         let fields = self.group_by_fields.keys().map(|path| format!("<Name:{path}>"));
-        self.is_map_reduce().then(|| format!("{}:[{}]", self.collection, fields.collect::<Vec<_>>().join(";")))
+        self.is_map_reduce()
+            .then(|| format!("{}:[{}]", self.collection, fields.collect::<Vec<_>>().join(";")))
     }
 
     /// As it stands in the record of a database.
@@ -227,9 +232,12 @@ impl AutoField {
 
     fn to_record(&self) -> Value {
         let mut indexing = Vec::new();
-        for (is_on, name) in
-            [(self.search, "Search"), (self.exact, "Exact"), (self.highlighting, "Highlighting"), (true, "Default")]
-        {
+        for (is_on, name) in [
+            (self.search, "Search"),
+            (self.exact, "Exact"),
+            (self.highlighting, "Highlighting"),
+            (true, "Default"),
+        ] {
             if is_on {
                 indexing.push(name);
             }
@@ -272,7 +280,8 @@ impl AutoField {
             highlighting: has("Highlighting"),
             suggestions: of("Suggestions").and_then(Value::as_bool).unwrap_or_default(),
             spatial,
-            aggregation: of("Aggregation").map_or(Some(Aggregation::None), |value| Aggregation::deserialize(value).ok())?,
+            aggregation: of("Aggregation")
+                .map_or(Some(Aggregation::None), |value| Aggregation::deserialize(value).ok())?,
             group_by_array: of("GroupByArrayBehavior")
                 .map_or(Some(GroupByArray::NotApplicable), |value| GroupByArray::deserialize(value).ok())?,
         })

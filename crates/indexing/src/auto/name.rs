@@ -15,10 +15,11 @@ pub(super) fn name(definition: &AutoDefinition) -> String {
         name.push_str(&parts.join("And"));
     }
     if definition.is_map_reduce() {
-        let keys = sorted(definition.group_by_fields.iter().map(|(path, field)| match field.group_by_array {
-            GroupByArray::ByContent => format!("Array({path})"),
-            _ => decorated(path, field),
-        }));
+        let keys =
+            sorted(definition.group_by_fields.iter().map(|(path, field)| match field.group_by_array {
+                GroupByArray::ByContent => format!("Array({path})"),
+                _ => decorated(path, field),
+            }));
         if parts.is_empty() {
             name.push('/');
         }
@@ -76,21 +77,29 @@ mod tests {
         assert_eq!(plain(&["Name"]), "Auto/Users/ByName");
         assert_eq!(plain(&["Name", "Age", "Lines[].P"]), "Auto/Users/ByAgeAndLines[].PAndName");
         assert_eq!(plain(&["Name", "name"]), "Auto/Users/BynameAndName");
-        assert_eq!(plain(&["Name", "@metadata.@last-modified"]), "Auto/Users/By@metadata.@last-modifiedAndName");
+        assert_eq!(
+            plain(&["Name", "@metadata.@last-modified"]),
+            "Auto/Users/By@metadata.@last-modifiedAndName"
+        );
         let mixed = users(&|definition| {
             definition.field("Age");
-            definition.field("spatial.point(Lat, Lng)").spatial = spatial(SpatialMethod::Point, &["Lat", "Lng"]);
+            definition.field("spatial.point(Lat, Lng)").spatial =
+                spatial(SpatialMethod::Point, &["Lat", "Lng"]);
             let name = definition.field("Name");
             name.search = true;
             name.highlighting = true;
         });
         assert_eq!(mixed, "Auto/Users/ByAgeAndSearch(Name)AndHighlight(Name)AndSpatial.point(Lat|Lng)");
         let suggest = users(&|definition| {
-            definition.field("spatial.point(Lat, Lng)").spatial = spatial(SpatialMethod::Point, &["Lat", "Lng"]);
+            definition.field("spatial.point(Lat, Lng)").spatial =
+                spatial(SpatialMethod::Point, &["Lat", "Lng"]);
             definition.field("Name").suggestions = true;
         });
         assert_eq!(suggest, "Auto/Users/BySpatial.point(Lat|Lng)AndSuggest(Name)");
-        assert_eq!(AutoDefinition { collection: ALL_DOCUMENTS.to_owned(), ..Default::default() }.name(), "Auto/AllDocs");
+        assert_eq!(
+            AutoDefinition { collection: ALL_DOCUMENTS.to_owned(), ..Default::default() }.name(),
+            "Auto/AllDocs"
+        );
     }
 
     #[test]
@@ -108,6 +117,9 @@ mod tests {
             grouped(GroupByArray::ByIndividualValues, "Lines[].P"),
             "Auto/Orders/ByCountAndPriceReducedByLines[].P"
         );
-        assert_eq!(grouped(GroupByArray::ByContent, "Lines[].P"), "Auto/Orders/ByCountAndPriceReducedByArray(Lines[].P)");
+        assert_eq!(
+            grouped(GroupByArray::ByContent, "Lines[].P"),
+            "Auto/Orders/ByCountAndPriceReducedByArray(Lines[].P)"
+        );
     }
 }

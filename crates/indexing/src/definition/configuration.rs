@@ -70,8 +70,12 @@ impl Configuration {
             "indexing.analyzers.exact.default" => self.default_exact_analyzer = Some(value.to_owned()),
             "indexing.analyzers.search.default" => self.default_search_analyzer = Some(value.to_owned()),
             "indexing.timetowaitbeforemarkingautoindexasidleinmin" => self.idle_after = seconds(60)?,
-            "indexing.timetowaitbeforedeletingautoindexmarkedasidleinhrs" => self.delete_after = seconds(3600)?,
-            "indexing.timebeforedeletionofsupersededautoindexinsec" => self.delete_superseded_after = seconds(1)?,
+            "indexing.timetowaitbeforedeletingautoindexmarkedasidleinhrs" => {
+                self.delete_after = seconds(3600)?
+            }
+            "indexing.timebeforedeletionofsupersededautoindexinsec" => {
+                self.delete_superseded_after = seconds(1)?
+            }
             _ => {}
         }
         Ok(())

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 pub use configuration::{Configuration, parse_duration};
 pub use options::{
-    FieldIndexing, FieldOptions, FieldStorage, LockMode, Priority, SpatialOptions, SpatialStrategy, SpatialType, SpatialUnits, State,
-    TermVector,
+    FieldIndexing, FieldOptions, FieldStorage, LockMode, Priority, SpatialOptions, SpatialStrategy,
+    SpatialType, SpatialUnits, State, TermVector,
 };
 
 use crate::error::{Error, Result};
@@ -89,13 +89,15 @@ impl IndexDefinition {
         if !value.is_object() {
             return Err(Error::InvalidDefinition("a definition of an index must be an object".to_owned()));
         }
-        IndexDefinition::deserialize(value)
-            .map_err(|error| Error::InvalidDefinition(format!("the definition of the index cannot be read: {error}")))
+        IndexDefinition::deserialize(value).map_err(|error| {
+            Error::InvalidDefinition(format!("the definition of the index cannot be read: {error}"))
+        })
     }
 
     /// How `other` differs from this one.
     pub fn difference(&self, other: &IndexDefinition) -> Difference {
-        let maps = |definition: &IndexDefinition| definition.maps.iter().cloned().collect::<BTreeSet<String>>();
+        let maps =
+            |definition: &IndexDefinition| definition.maps.iter().cloned().collect::<BTreeSet<String>>();
         let said = |definition: &IndexDefinition| {
             let fields = definition.fields.iter().filter(|(_, options)| **options != FieldOptions::default());
             fields.map(|(name, options)| (name.clone(), options.clone())).collect::<BTreeMap<_, _>>()
@@ -131,10 +133,14 @@ impl IndexDefinition {
             return invalid("Index name cannot be empty!".to_owned());
         }
         if starts_with_ignoring_case(name, AUTO_PREFIX) {
-            return invalid(format!("Index name '{name}' is not permitted. Static index name cannot start with 'Auto/'"));
+            return invalid(format!(
+                "Index name '{name}' is not permitted. Static index name cannot start with 'Auto/'"
+            ));
         }
         if starts_with_ignoring_case(name, REPLACEMENT_PREFIX) {
-            return invalid(format!("Index name must not start with '{REPLACEMENT_PREFIX}'. Provided index name: '{name}'"));
+            return invalid(format!(
+                "Index name must not start with '{REPLACEMENT_PREFIX}'. Provided index name: '{name}'"
+            ));
         }
         if !name.chars().all(|c| c.is_alphanumeric() || "_-./".contains(c)) {
             return invalid(format!(
@@ -142,10 +148,15 @@ impl IndexDefinition {
             ));
         }
         if name.contains("..") {
-            return invalid(format!("Index name '{name}' is not permitted. Name cannot contain two consecutive dots."));
+            return invalid(format!(
+                "Index name '{name}' is not permitted. Name cannot contain two consecutive dots."
+            ));
         }
         if name.len() > NAME_SIZE_MAX {
-            return invalid(format!("the name of an index has {} bytes; the longest allowed has {NAME_SIZE_MAX}", name.len()));
+            return invalid(format!(
+                "the name of an index has {} bytes; the longest allowed has {NAME_SIZE_MAX}",
+                name.len()
+            ));
         }
         if self.maps.iter().all(|map| map.trim().is_empty()) {
             return invalid("Index must have a 'Maps' fields".to_owned());
