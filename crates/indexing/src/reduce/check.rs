@@ -21,7 +21,13 @@ impl Snapshot {
     ///
     /// Errors: those of the environment; what is in it never makes an error.
     pub fn check(&self) -> Result<Vec<String>> {
-        let mut check = Check { snapshot: self, problems: Vec::new(), found: HashMap::new(), reached: HashSet::new(), next_entry: 0 };
+        let mut check = Check {
+            snapshot: self,
+            problems: Vec::new(),
+            found: HashMap::new(),
+            reached: HashSet::new(),
+            next_entry: 0,
+        };
         check.next_entry = State::read(&self.transaction)?.next_entry;
         check.keys()?;
         check.sources()?;
@@ -65,7 +71,10 @@ impl<'s> Check<'s> {
             let before = self.found.len();
             let count = self.node(key, record.number, record.level, (0, u64::MAX), record.root)?;
             if count != record.count || (self.found.len() - before) as u64 != count {
-                self.problem(format!("key \"{name}\": its record counts {} results, there are {count}", record.count));
+                self.problem(format!(
+                    "key \"{name}\": its record counts {} results, there are {count}",
+                    record.count
+                ));
             }
             if count == 0 {
                 self.problem(format!("key \"{name}\": it has no results and still a record"));
@@ -90,7 +99,9 @@ impl<'s> Check<'s> {
                 return Ok(0);
             };
             let rising = entries.windows(2).all(|pair| pair[0].number < pair[1].number);
-            let within = entries.iter().all(|entry| (low..high).contains(&entry.number) && entry.number < self.next_entry);
+            let within = entries
+                .iter()
+                .all(|entry| (low..high).contains(&entry.number) && entry.number < self.next_entry);
             if !rising || !within {
                 self.problem(format!("{}: its entries are out of order or of bounds", place()));
             }
@@ -122,7 +133,11 @@ impl<'s> Check<'s> {
             }
             let count = self.node(key, number, level - 1, (from, to), bytes)?;
             if (count, bytes.len() as u64) != (child.count, child.size) {
-                self.problem(format!("{}: child {} has another count or size than listed", place(), child.low));
+                self.problem(format!(
+                    "{}: child {} has another count or size than listed",
+                    place(),
+                    child.low
+                ));
             }
             total += count;
         }
@@ -143,7 +158,10 @@ impl<'s> Check<'s> {
             for had in had {
                 if self.found.remove(&had.entry) != Some((xxh3_64(had.key), had.hash)) {
                     let key = had.key.escape_ascii();
-                    self.problem(format!("document `{id}`: its result {} is not as recorded in key \"{key}\"", had.entry));
+                    self.problem(format!(
+                        "document `{id}`: its result {} is not as recorded in key \"{key}\"",
+                        had.entry
+                    ));
                 }
             }
         }

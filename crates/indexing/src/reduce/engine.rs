@@ -237,7 +237,12 @@ fn record_sources(
         applied.documents += 1;
         let (id, mapped, fresh) = batch.source(at);
         let old = if fresh { None } else { before.get(id)? };
-        let damaged = || Error::damaged(format!("the record of document `{}`", String::from_utf8_lossy(id)), "it does not read");
+        let damaged = || {
+            Error::damaged(
+                format!("the record of document `{}`", String::from_utf8_lossy(id)),
+                "it does not read",
+            )
+        };
         let mut had = source::read(old.unwrap_or_default()).ok_or_else(damaged)?;
         let keys = batch.key_table().slots();
         let stored = |key: u32| &batch.arena()[keys[key as usize].stored.clone()];

@@ -15,7 +15,9 @@ pub enum Error {
         found: &'static str,
     },
     /// The environment was written by another version.
-    #[error("map/reduce environment: it has version {found}, this build knows {known}; reset the index to build it anew")]
+    #[error(
+        "map/reduce environment: it has version {found}, this build knows {known}; reset the index to build it anew"
+    )]
     Version {
         /// In the environment.
         found: u32,

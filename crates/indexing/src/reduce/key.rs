@@ -138,7 +138,13 @@ fn put_integer(out: &mut Vec<u8>, value: i64) {
 fn put_double(out: &mut Vec<u8>, value: f64) {
     out.push(DOUBLE);
     // No two zeros, and one NaN.
-    let bits = if value == 0.0 { 0 } else if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() };
+    let bits = if value == 0.0 {
+        0
+    } else if value.is_nan() {
+        f64::NAN.to_bits()
+    } else {
+        value.to_bits()
+    };
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
     out.extend(ordered.to_be_bytes());
 }
@@ -183,8 +189,10 @@ fn put_value(out: &mut Vec<u8>, value: &Value<'_>) {
         }
         Value::Object(object) => {
             out.push(OBJECT);
-            let mut fields: Vec<_> =
-                (0..object.len()).filter_map(|at| object.at_index(at)).map(|(name, value)| (name.to_str(), value)).collect();
+            let mut fields: Vec<_> = (0..object.len())
+                .filter_map(|at| object.at_index(at))
+                .map(|(name, value)| (name.to_str(), value))
+                .collect();
             fields.sort_by(|(left, _), (right, _)| left.as_bytes().cmp(right.as_bytes()));
             for (name, value) in fields {
                 put_text(out, TEXT, name.as_bytes());
@@ -267,7 +275,8 @@ impl<'a> KeyReader<'a> {
 
     fn text(&mut self) -> Result<String> {
         // Lone surrogates, which JSON may hold and UTF-8 may not, show as replacement characters.
-        Ok(String::from_utf8(self.escaped()?).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        Ok(String::from_utf8(self.escaped()?)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
     fn escaped(&mut self) -> Result<Vec<u8>> {
@@ -330,9 +339,34 @@ mod tests {
             assert_eq!(key(left), key(right), "{left} {right}");
         }
         let all = [
-            "null", "true", "false", "0", "1", "1.0", "1.5", "\"1\"", "\"a\"", "\"A\"", "\"\"", "[1,2]", "[1.0,2]", "[[1],2]",
-            "[1,[2]]", "[]", "[null]", "{}", r#"{"a":1}"#, r#"{"a":1.0}"#, "100000000000000000000", "1e20", "9007199254740993",
-            "9007199254740992.0", "0.30000000000000004", "0.3", r#""a\u0000""#, r#""a\u0000b""#,
+            "null",
+            "true",
+            "false",
+            "0",
+            "1",
+            "1.0",
+            "1.5",
+            "\"1\"",
+            "\"a\"",
+            "\"A\"",
+            "\"\"",
+            "[1,2]",
+            "[1.0,2]",
+            "[[1],2]",
+            "[1,[2]]",
+            "[]",
+            "[null]",
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"a":1.0}"#,
+            "100000000000000000000",
+            "1e20",
+            "9007199254740993",
+            "9007199254740992.0",
+            "0.30000000000000004",
+            "0.3",
+            r#""a\u0000""#,
+            r#""a\u0000b""#,
         ];
         for (at, left) in all.iter().enumerate() {
             for right in &all[..at] {
@@ -343,14 +377,26 @@ mod tests {
         assert_eq!(key("1"), Key::of(KeyValue::Integer(1)));
         assert_eq!(key("2.5"), Key::of(KeyValue::Double(2.5)));
         assert_eq!(key("\"x\""), Key::of(KeyValue::Text("x")));
-        assert_eq!(key("[1,true]"), *Key::new().begin_array().push(KeyValue::Integer(1)).push(KeyValue::Bool(true)).end());
+        assert_eq!(
+            key("[1,true]"),
+            *Key::new().begin_array().push(KeyValue::Integer(1)).push(KeyValue::Bool(true)).end()
+        );
     }
 
     #[test]
     fn values_come_back() {
         for json in [
-            "null", "true", "-7", "9223372036854775807", "1.5", "-2.25", "\"\"", r#""a\u0000b""#, r#"[1,[2,null],"x"]"#,
-            r#"{"a":{"b":[]},"c":1}"#, "100000000000000000000",
+            "null",
+            "true",
+            "-7",
+            "9223372036854775807",
+            "1.5",
+            "-2.25",
+            "\"\"",
+            r#""a\u0000b""#,
+            r#"[1,[2,null],"x"]"#,
+            r#"{"a":{"b":[]},"c":1}"#,
+            "100000000000000000000",
         ] {
             assert_eq!(back(&key(json)), format!("[{json}]"));
         }
@@ -361,7 +407,10 @@ mod tests {
 
     #[test]
     fn bytes_sort_as_values_do() {
-        let sorted = ["null", "false", "true", "-5", "-1", "0", "3", "700", "-2.5", "-0.5", "0.0", "0.5", "1e300", "\"\"", "\"a\"", "\"aa\"", "\"b\""];
+        let sorted = [
+            "null", "false", "true", "-5", "-1", "0", "3", "700", "-2.5", "-0.5", "0.0", "0.5", "1e300",
+            "\"\"", "\"a\"", "\"aa\"", "\"b\"",
+        ];
         for pair in sorted.windows(2) {
             assert!(key(pair[0]).as_bytes() < key(pair[1]).as_bytes(), "{pair:?}");
         }
@@ -381,7 +430,9 @@ mod tests {
     #[test]
     fn damaged_keys_are_errors() {
         let context = Context::new();
-        for bytes in [&[99][..], &[INTEGER, 1], &[TEXT, b'a'], &[ARRAY, NULL], &[OBJECT, NULL, END], &[ARRAY; 1000]] {
+        for bytes in
+            [&[99][..], &[INTEGER, 1], &[TEXT, b'a'], &[ARRAY, NULL], &[OBJECT, NULL, END], &[ARRAY; 1000]]
+        {
             let built = context.build(Mode::Memory, |builder| {
                 assert!(KeyReader::new(bytes).value(builder).is_err(), "{bytes:?}");
                 builder.null()

@@ -53,6 +53,7 @@ mod snapshot;
 mod source;
 mod state;
 mod update;
+mod view;
 
 pub use batch::Batch;
 pub use engine::{Applied, Engine, Failure, Mark, Options};
@@ -60,5 +61,6 @@ pub use error::{Error, Result};
 pub use key::{Key, KeyValue, hash};
 pub use pack::{append_document, documents};
 pub use reduction::{DocumentReduction, ReduceError, Reduction};
-pub use snapshot::{ChangedKeys, KeyResult, Snapshot, Statistics};
+pub use snapshot::{ChangedKeys, KeyResult, Reduced, Snapshot, Statistics};
 pub use update::Cost;
+pub use view::{Show, show_documents, show_key};

@@ -152,7 +152,10 @@ impl Limits {
         let (bytes, count) = if packed || nodes <= 1 {
             (self.bytes_max, self.items_max)
         } else {
-            (total.div_ceil(nodes).max(self.bytes_max / 2), items.len().div_ceil(nodes).max(self.items_max / 2))
+            (
+                total.div_ceil(nodes).max(self.bytes_max / 2),
+                items.len().div_ceil(nodes).max(self.items_max / 2),
+            )
         };
         let mut runs = Vec::with_capacity(nodes);
         let (mut start, mut taken) = (0, 0);
@@ -223,14 +226,20 @@ mod tests {
         for count in 0..80usize {
             for packed in [true, false] {
                 let items: Vec<_> = (0..count)
-                    .map(|at| Entry { number: at as u64, pack: &pack[..(at * 37) % (if at % 11 == 5 { 250 } else { 30 })] })
+                    .map(|at| Entry {
+                        number: at as u64,
+                        pack: &pack[..(at * 37) % (if at % 11 == 5 { 250 } else { 30 })],
+                    })
                     .collect();
                 let runs = limits.cut(&items, packed);
                 let covered: Vec<_> = runs.iter().cloned().flatten().collect();
                 assert_eq!(covered, (0..count).collect::<Vec<_>>());
                 for run in runs {
                     let bytes: usize = items[run.clone()].iter().map(Item::size).sum();
-                    assert!(run.len() <= ITEMS_MIN || (bytes <= 100 && run.len() <= 10), "{run:?} has {bytes} bytes");
+                    assert!(
+                        run.len() <= ITEMS_MIN || (bytes <= 100 && run.len() <= 10),
+                        "{run:?} has {bytes} bytes"
+                    );
                 }
             }
         }

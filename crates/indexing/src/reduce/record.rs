@@ -68,7 +68,8 @@ mod tests {
     fn records_come_back() {
         for full_key in [None, Some(&b"a long key"[..])] {
             for partial in [None, Some(&b"sum"[..]), Some(b"")] {
-                let record = Record { level: 3, number: 300, count: 1 << 20, full_key, partial, root: b"the root" };
+                let record =
+                    Record { level: 3, number: 300, count: 1 << 20, full_key, partial, root: b"the root" };
                 let mut bytes = Vec::new();
                 record.append_to(&mut bytes);
                 assert_eq!(Record::read(&bytes), Some(record));

@@ -31,7 +31,16 @@ pub struct Statistics {
     pub batches: u64,
 }
 
-/// The result of a key.
+/// What a key was reduced to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reduced<'a> {
+    /// Its result; `None` when the reduce function failed.
+    pub pack: Option<&'a [u8]>,
+    /// How many results of maps it has.
+    pub count: u64,
+}
+
+/// A key with what it was reduced to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyResult<'a> {
     /// The key in full.
@@ -67,16 +76,19 @@ impl Snapshot {
     }
 
     /// The result of a key (in full, or as it is stored); `None` when no document has it.
-    pub fn result(&self, key: &[u8]) -> Result<Option<(Option<&[u8]>, u64)>> {
+    pub fn result(&self, key: &[u8]) -> Result<Option<Reduced<'_>>> {
         let mut short = [0; STORED_SIZE_MAX];
         let key = stored(key, &mut short);
         let Some(bytes) = self.transaction.tree(Trees::KEYS)?.get(key)? else { return Ok(None) };
         let record = record(key, bytes)?;
-        Ok(Some((record.partial, record.count)))
+        Ok(Some(Reduced { pack: record.partial, count: record.count }))
     }
 
     /// Hands over the results of all keys, in the order of the keys, until `each` fails.
-    pub fn each_result<E: From<Error>>(&self, mut each: impl FnMut(KeyResult<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn each_result<E: From<Error>>(
+        &self,
+        mut each: impl FnMut(KeyResult<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let keys = self.transaction.tree(Trees::KEYS).map_err(Error::from)?;
         let mut entries = keys.iter().map_err(Error::from)?;
         while let Some((key, bytes)) = entries.next().map_err(Error::from)? {
@@ -161,6 +173,7 @@ impl<'s> ChangedKeys<'s> {
 
 /// A key's record.
 pub(super) fn record<'a>(key: &[u8], bytes: &'a [u8]) -> Result<Record<'a>> {
-    Record::read(bytes)
-        .ok_or_else(|| Error::damaged(format!("the record of key \"{}\"", key.escape_ascii()), "it does not read"))
+    Record::read(bytes).ok_or_else(|| {
+        Error::damaged(format!("the record of key \"{}\"", key.escape_ascii()), "it does not read")
+    })
 }

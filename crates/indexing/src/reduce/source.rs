@@ -54,7 +54,11 @@ const PAIRS_MAX: usize = 256;
 
 /// Finds a place for each result among those that the document had; `keys` gives the stored key of each key number. Returns the places, in the
 /// order of `mapped`, and leaves in `had` those that are no more.
-pub(super) fn places<'a>(had: &mut Vec<Had<'_>>, mapped: &[Mapped], keys: impl Fn(u32) -> &'a [u8]) -> Vec<Place> {
+pub(super) fn places<'a>(
+    had: &mut Vec<Had<'_>>,
+    mapped: &[Mapped],
+    keys: impl Fn(u32) -> &'a [u8],
+) -> Vec<Place> {
     let mut places = vec![Place::New; mapped.len()];
     if had.is_empty() {
         return places;
@@ -66,7 +70,8 @@ pub(super) fn places<'a>(had: &mut Vec<Had<'_>>, mapped: &[Mapped], keys: impl F
         if had.len() * mapped.len() <= PAIRS_MAX {
             for (place, result) in places.iter_mut().zip(mapped).filter(|(place, _)| **place == Place::New) {
                 let key = keys(result.key);
-                let found = (0..had.len()).find(|at| !taken[*at] && had[*at].key == key && matches(&had[*at], result));
+                let found = (0..had.len())
+                    .find(|at| !taken[*at] && had[*at].key == key && matches(&had[*at], result));
                 settle(place, found, had, &mut taken, same);
             }
             continue;
@@ -109,7 +114,8 @@ mod tests {
     #[test]
     fn results_keep_their_places() {
         let before = [(1, 10, 0), (2, 20, 1), (3, 30, 1), (4, 40, 2)];
-        let mut had: Vec<_> = before.iter().map(|&(entry, hash, key)| Had { entry, hash, key: KEYS[key] }).collect();
+        let mut had: Vec<_> =
+            before.iter().map(|&(entry, hash, key)| Had { entry, hash, key: KEYS[key] }).collect();
         let now = [mapped(1, 21), mapped(1, 30), mapped(0, 10), mapped(0, 10)];
         let places = places(&mut had, &now, |key| KEYS[key as usize]);
         assert_eq!(places, [Place::Instead(2), Place::Same(3), Place::Same(1), Place::New]);
@@ -120,7 +126,8 @@ mod tests {
     fn many_results_find_the_same_places_as_few() {
         let key = |at: u64| KEYS[(at % 3) as usize];
         let mut had: Vec<_> = (0..200).map(|at| Had { entry: at, hash: at / 2, key: key(at) }).collect();
-        let now: Vec<_> = (0..250).map(|at| mapped((at % 3) as u32, at / 2 + u64::from(at % 7 == 0))).collect();
+        let now: Vec<_> =
+            (0..250).map(|at| mapped((at % 3) as u32, at / 2 + u64::from(at % 7 == 0))).collect();
         let places = places(&mut had, &now, |key| KEYS[key as usize]);
         let mut used: Vec<u64> = Vec::new();
         for (place, result) in places.iter().zip(&now) {

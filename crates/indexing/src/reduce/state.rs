@@ -60,8 +60,14 @@ impl State {
             Ok(_) => State::read(&snapshot),
             Err(jackdaw_storage::Error::TreeNotFound { .. }) => {
                 drop(snapshot);
-                let state =
-                    State { next_entry: 1, next_number: 1, batch: 0, results: 0, acknowledged: 0, forgotten: 0 };
+                let state = State {
+                    next_entry: 1,
+                    next_number: 1,
+                    batch: 0,
+                    results: 0,
+                    acknowledged: 0,
+                    forgotten: 0,
+                };
                 let mut transaction = environment.write()?;
                 for name in Trees::ALL {
                     transaction.create_tree(name)?;
@@ -99,7 +105,12 @@ impl State {
     }
 
     /// Writes the state after a batch, with its position and the keys whose results it changed.
-    pub(super) fn write(&mut self, transaction: &mut WriteTransaction, position: &[u8], changed: &[u8]) -> Result<()> {
+    pub(super) fn write(
+        &mut self,
+        transaction: &mut WriteTransaction,
+        position: &[u8],
+        changed: &[u8],
+    ) -> Result<()> {
         self.put(transaction)?;
         transaction.tree_mut(Trees::MAIN)?.put(POSITION, position)?;
         if !changed.is_empty() {

@@ -163,7 +163,8 @@ impl<'s> Updater<'s, '_> {
         record: Option<&[u8]>,
         changes: &[Change<'_>],
     ) -> Result<Update> {
-        let damaged = || Error::damaged(format!("the record of key \"{}\"", stored.escape_ascii()), "it does not read");
+        let damaged =
+            || Error::damaged(format!("the record of key \"{}\"", stored.escape_ascii()), "it does not read");
         let before = match record {
             Some(bytes) => Some(Record::read(bytes).ok_or_else(damaged)?),
             None => None,
@@ -204,16 +205,30 @@ impl<'s> Updater<'s, '_> {
         };
         work.update.record = root.as_ref().map(|root| {
             let mut bytes = Vec::with_capacity(root.bytes.len() + partial.map_or(0, <[u8]>::len) + 24);
-            let record = Record { level, number: work.number, count: root.count, full_key: full, partial, root: &root.bytes };
+            let record = Record {
+                level,
+                number: work.number,
+                count: root.count,
+                full_key: full,
+                partial,
+                root: &root.bytes,
+            };
             record.append_to(&mut bytes);
             bytes
         });
-        self.cost.nodes_written += work.update.nodes.iter().filter(|node| node.bytes.is_some()).count() as u64;
+        self.cost.nodes_written +=
+            work.update.nodes.iter().filter(|node| node.bytes.is_some()).count() as u64;
         Ok(work.update)
     }
 
     /// The nodes that take the place of one. All are of its level; the first has its low.
-    fn node(&mut self, work: &mut Work<'_>, level: u8, node: Stored<'_>, changes: &[Change<'_>]) -> Result<Vec<Node>> {
+    fn node(
+        &mut self,
+        work: &mut Work<'_>,
+        level: u8,
+        node: Stored<'_>,
+        changes: &[Change<'_>],
+    ) -> Result<Vec<Node>> {
         if level == 0 {
             return self.leaf(work, node, changes);
         }
@@ -222,7 +237,9 @@ impl<'s> Updater<'s, '_> {
         let mut slots = Vec::with_capacity(below.len() + 1);
         let mut rest = changes;
         for (at, child) in below.iter().enumerate() {
-            let end = below.get(at + 1).map_or(rest.len(), |next| rest.partition_point(|change| change.entry < next.low));
+            let end = below
+                .get(at + 1)
+                .map_or(rest.len(), |next| rest.partition_point(|change| change.entry < next.low));
             let (mine, others) = rest.split_at(end);
             rest = others;
             if mine.is_empty() {
@@ -230,7 +247,8 @@ impl<'s> Updater<'s, '_> {
                 continue;
             }
             let bytes = self.read(work.number, level - 1, child.low)?;
-            let made = self.node(work, level - 1, Stored { low: child.low, bytes, partial: child.partial }, mine)?;
+            let made =
+                self.node(work, level - 1, Stored { low: child.low, bytes, partial: child.partial }, mine)?;
             if made.is_empty() {
                 remove(work, level - 1, child.low);
             }
@@ -243,12 +261,15 @@ impl<'s> Updater<'s, '_> {
 
     /// The leaves that take the place of one.
     fn leaf(&mut self, work: &mut Work<'_>, leaf: Stored<'_>, changes: &[Change<'_>]) -> Result<Vec<Node>> {
-        let old = entries(leaf.bytes).ok_or_else(|| Error::damaged(node_place(work.number, 0, leaf.low), "it is no leaf"))?;
+        let old = entries(leaf.bytes)
+            .ok_or_else(|| Error::damaged(node_place(work.number, 0, leaf.low), "it is no leaf"))?;
         let last = old.last().map(|entry| entry.number);
         let appends = changes.first().is_some_and(|change| last.is_none_or(|last| change.entry > last))
             && changes.iter().all(|change| change.pack.is_some());
         if appends && let (Some(last), Some(partial)) = (last, leaf.partial) {
-            let added = || changes.iter().filter_map(|change| Some(Entry { number: change.entry, pack: change.pack? }));
+            let added = || {
+                changes.iter().filter_map(|change| Some(Entry { number: change.entry, pack: change.pack? }))
+            };
             let size = leaf.bytes.len() + added().map(|entry| entry.size()).sum::<usize>();
             if size <= self.limits.bytes_max && old.len() + changes.len() <= self.limits.items_max {
                 let mut bytes = Vec::with_capacity(size);
@@ -269,7 +290,14 @@ impl<'s> Updater<'s, '_> {
     }
 
     /// The branches of one level over the given nodes, which are of the level below and are stored if they were made.
-    fn branch(&mut self, work: &mut Work<'_>, level: u8, low: u64, slots: Vec<Slot<'_>>, packed: bool) -> Result<Vec<Node>> {
+    fn branch(
+        &mut self,
+        work: &mut Work<'_>,
+        level: u8,
+        low: u64,
+        slots: Vec<Slot<'_>>,
+        packed: bool,
+    ) -> Result<Vec<Node>> {
         if level > LEVEL_MAX {
             return Err(Error::damaged(node_place(work.number, level, low), "the tree is too deep"));
         }
@@ -334,7 +362,8 @@ impl<'s> Updater<'s, '_> {
                 Slot::Made(node) => &node.bytes,
             };
         }
-        let damaged = || Error::damaged(node_place(work.number, level, low), "it, or the next, does not read");
+        let damaged =
+            || Error::damaged(node_place(work.number, level, low), "it, or the next, does not read");
         let mut nodes = if level == 0 {
             let mut items = entries(bytes[0]).ok_or_else(damaged)?;
             items.extend(entries(bytes[1]).ok_or_else(damaged)?);
@@ -349,7 +378,8 @@ impl<'s> Updater<'s, '_> {
 
     /// One node of all items, whatever their number: they fit, by what their parents say of their sizes.
     fn joined<I: Item>(&mut self, work: &mut Work<'_>, low: u64, items: &[I]) -> Vec<Node> {
-        let limits = std::mem::replace(&mut self.limits, Limits { bytes_max: usize::MAX, items_max: usize::MAX });
+        let limits =
+            std::mem::replace(&mut self.limits, Limits { bytes_max: usize::MAX, items_max: usize::MAX });
         let nodes = self.nodes_of(work, low, items, true);
         self.limits = limits;
         nodes
@@ -371,7 +401,12 @@ impl<'s> Updater<'s, '_> {
             }
         };
         // The low of a root is 0; the first child's is, too, as every first node keeps that of the node it comes from.
-        Ok(Some(Node { low: child.low, count: child.count, bytes, partial: child.partial.map(<[u8]>::to_vec) }))
+        Ok(Some(Node {
+            low: child.low,
+            count: child.count,
+            bytes,
+            partial: child.partial.map(<[u8]>::to_vec),
+        }))
     }
 
     fn read(&mut self, number: u64, level: u8, low: u64) -> Result<&'s [u8]> {

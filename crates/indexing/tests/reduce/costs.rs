@@ -113,12 +113,9 @@ fn scattered_keys_are_each_touched_once() {
         }
     }
     model.compare(&engine.read().unwrap()).unwrap();
-    let (packs, count) = {
-        let snapshot = engine.read().unwrap();
-        let (pack, count) = snapshot.result(key_of(5).as_bytes()).unwrap().unwrap();
-        (Sums::from_pack(pack.unwrap()), count)
-    };
-    assert_eq!(packs.count as u64, count);
+    let snapshot = engine.read().unwrap();
+    let reduced = snapshot.result(key_of(5).as_bytes()).unwrap().unwrap();
+    assert_eq!(Sums::from_pack(reduced.pack.unwrap()).count as u64, reduced.count);
 }
 
 /// What a batch holds is told while it is filled, and is near the truth.

@@ -56,7 +56,11 @@ impl Follower {
             Ok::<(), Error>(())
         });
         walked.map_err(|error| error.to_string())?;
-        if held == self.committed { Ok(()) } else { Err("the follower has other results than the engine".into()) }
+        if held == self.committed {
+            Ok(())
+        } else {
+            Err("the follower has other results than the engine".into())
+        }
     }
 }
 
@@ -104,11 +108,18 @@ fn live_and_die(seed: u64) -> Result<usize, String> {
 
         let environment = Environment::open_on(Arc::new(disk.clone()), storage.clone())
             .map_err(|error| format!("life {life}: {error}"))?;
-        let engine = Engine::open(environment, &shape.options).map_err(|error| format!("life {life}: {error}"))?;
+        let engine =
+            Engine::open(environment, &shape.options).map_err(|error| format!("life {life}: {error}"))?;
         let position = engine.position().map_err(|error| error.to_string())?;
-        let reached = if position.is_empty() { 0 } else { u64::from_le_bytes(position[..].try_into().unwrap()) as usize };
+        let reached = if position.is_empty() {
+            0
+        } else {
+            u64::from_le_bytes(position[..].try_into().unwrap()) as usize
+        };
         if reached < acknowledged || reached >= states.len() {
-            return Err(format!("life {life}: {acknowledged} batches were acknowledged, {reached} are there"));
+            return Err(format!(
+                "life {life}: {acknowledged} batches were acknowledged, {reached} are there"
+            ));
         }
         states.truncate(reached + 1);
         let snapshot = engine.read().map_err(|error| error.to_string())?;
@@ -133,10 +144,8 @@ fn live_and_die(seed: u64) -> Result<usize, String> {
 
 #[test]
 fn power_losses_lose_and_repeat_nothing() {
-    let crashes = Seeds::from_environment(1000).check(
-        "SEED={seed} cargo test -p jackdaw-indexing --test reduce power_losses",
-        live_and_die,
-    );
+    let crashes = Seeds::from_environment(1000)
+        .check("SEED={seed} cargo test -p jackdaw-indexing --test reduce power_losses", live_and_die);
     let crashes: usize = crashes.into_iter().sum();
     println!("{crashes} power losses while at work");
     assert!(crashes > 0 || std::env::var_os("SEED").is_some(), "the power never went off in time");

@@ -30,10 +30,7 @@ impl Shape {
             batch: 1 + random.skewed(8),
             poison: random.one_in(4),
             threads: 1 + random.below(3),
-            options: Options {
-                node_bytes_max: 64 + random.skewed(10),
-                node_items_max: 4 + random.skewed(6),
-            },
+            options: Options { node_bytes_max: 64 + random.skewed(10), node_items_max: 4 + random.skewed(6) },
         }
     }
 
@@ -86,7 +83,8 @@ fn history(seed: u64) -> Result<(), String> {
     let shape = Shape::of(&mut random);
     let disk = SimulatedDisk::new(seed);
     let storage = StorageOptions::default().background(false).journal_file_sizes(32 << 10, 128 << 10);
-    let open = || Environment::open_on(Arc::new(disk.clone()), storage.clone()).map_err(|error| error.to_string());
+    let open =
+        || Environment::open_on(Arc::new(disk.clone()), storage.clone()).map_err(|error| error.to_string());
     let mut engine = Engine::open(open()?, &shape.options).map_err(|error| error.to_string())?;
     let mut model = Model::default();
     let mut batch = Batch::new();
@@ -113,7 +111,8 @@ fn history(seed: u64) -> Result<(), String> {
             Err(jackdaw_indexing::reduce::Error::NotFresh(_)) => {}
             Err(error) => return Err(error.to_string()),
             Ok(again) => {
-                let changed = again.results_added + again.results_removed + again.results_replaced + again.keys;
+                let changed =
+                    again.results_added + again.results_removed + again.results_replaced + again.keys;
                 if changed > 0 || again.cost.reductions > 0 {
                     return Err(format!("batch {number} changed something when it came again: {again:?}"));
                 }
@@ -129,8 +128,6 @@ fn history(seed: u64) -> Result<(), String> {
 
 #[test]
 fn random_histories_equal_recomputation() {
-    Seeds::from_environment(300).check(
-        "SEED={seed} cargo test -p jackdaw-indexing --test reduce random_histories",
-        history,
-    );
+    Seeds::from_environment(300)
+        .check("SEED={seed} cargo test -p jackdaw-indexing --test reduce random_histories", history);
 }

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod crashes;
 mod costs;
+mod crashes;
 mod history;
 mod model;
 mod posts;

@@ -40,7 +40,13 @@ impl Sums {
 
     pub(crate) fn from_pack(pack: &[u8]) -> Sums {
         let number = |at: usize| i64::from_le_bytes(pack[8 * at..8 * at + 8].try_into().unwrap());
-        Sums { count: number(0), sum: number(1), least: number(2), greatest: number(3), fingerprint: number(4) }
+        Sums {
+            count: number(0),
+            sum: number(1),
+            least: number(2),
+            greatest: number(3),
+            fingerprint: number(4),
+        }
     }
 }
 

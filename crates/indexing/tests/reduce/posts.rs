@@ -36,7 +36,8 @@ fn question(random: &mut Random, number: usize) -> Question {
 fn per_tag_and_month() -> Box<dyn Reduction> {
     let context = Context::new();
     Box::new(DocumentReduction(
-        move |results: &mut dyn Iterator<Item = jackdaw_document::Document<'_>>, each: &mut dyn FnMut(&[u8])| {
+        move |results: &mut dyn Iterator<Item = jackdaw_document::Document<'_>>,
+              each: &mut dyn FnMut(&[u8])| {
             let (mut key, mut count, mut views) = (None, 0, 0);
             for result in results {
                 let of = |name| result.get(name).and_then(|value| value.as_i64()).unwrap_or_default();
