@@ -11,7 +11,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking"))]
 
 mod error;
+
 mod input;
+pub mod javascript;
 mod value;
 
 pub use error::{CompileError, RuntimeError};
