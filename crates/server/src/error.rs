@@ -83,6 +83,11 @@ kinds! {
     CompareExchangeKeyTooBig => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
     /// A compare-exchange key of no characters, or of ones that are not allowed.
     CompareExchangeInvalidKey => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
+    // ---- scripts ----
+    /// A script failed: it threw, or exceeded its limits.
+    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// A script is none.
+    JavaScriptParse => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -262,6 +267,8 @@ impl From<DatabaseError> for WireError {
             }
             DatabaseError::CollectionMismatch { .. } => ErrorKind::CollectionMismatch.error(message),
             DatabaseError::NotInCluster(_) => ErrorKind::NotInCluster.error(message),
+            DatabaseError::Script(_) => ErrorKind::JavaScript.error(message),
+            DatabaseError::ScriptSyntax { .. } => ErrorKind::JavaScriptParse.error(message),
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
             DatabaseError::CompareExchangeKeyTooBig { .. } => {

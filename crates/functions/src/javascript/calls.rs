@@ -24,10 +24,20 @@ pub(super) type GiveValue<'g> = dyn FnMut(Option<document::Value<'_>>) + 'g;
 
 /// Who answers a script.
 pub(super) trait Calls {
-    fn load(&mut self, id: &str, collection: Option<&str>, tracked: bool, give: &mut GiveDocument<'_>)
-    -> Result<(), HostError>;
+    fn load(
+        &mut self,
+        id: &str,
+        collection: Option<&str>,
+        tracked: bool,
+        give: &mut GiveDocument<'_>,
+    ) -> Result<(), HostError>;
     fn compare_exchange(&mut self, key: &str, give: &mut GiveValue<'_>) -> Result<(), HostError>;
-    fn put(&mut self, _id: &str, _document: Document<'_>, _change_vector: Option<&str>) -> Result<String, HostError> {
+    fn put(
+        &mut self,
+        _id: &str,
+        _document: Document<'_>,
+        _change_vector: Option<&str>,
+    ) -> Result<String, HostError> {
         Err(refusal("put"))
     }
     fn delete(&mut self, _id: &str, _change_vector: Option<&str>) -> Result<bool, HostError> {
@@ -157,10 +167,11 @@ fn put<'js>(
 ) -> rquickjs::Result<String> {
     let realm = Realm::of(&ctx, &shared)?;
     let memory = Memory::new();
-    let built = from_script::document(&realm, &object, &memory, Mode::Memory).map_err(|error| match error {
-        from_script::Failure::Script(error) => error,
-        from_script::Failure::Document(error) => fail(&ctx, ScriptError::Document(error)),
-    })?;
+    let built =
+        from_script::document(&realm, &object, &memory, Mode::Memory).map_err(|error| match error {
+            from_script::Failure::Script(error) => error,
+            from_script::Failure::Document(error) => fail(&ctx, ScriptError::Document(error)),
+        })?;
     ask(&ctx, |calls| calls.put(&id, built, change_vector.as_deref()))
 }
 

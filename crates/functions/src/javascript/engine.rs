@@ -125,7 +125,10 @@ impl Engine {
                 Shared::of(&ctx, &given)
             };
             build().map_err(|error| {
-                ScriptError::internal(format!("no realm for scripts: {}", CaughtError::from_error(&ctx, error)))
+                ScriptError::internal(format!(
+                    "no realm for scripts: {}",
+                    CaughtError::from_error(&ctx, error)
+                ))
             })
         })?;
         let scripts = RefCell::new(LruCache::new(SCRIPTS_MAX));

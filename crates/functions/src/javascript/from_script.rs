@@ -65,11 +65,6 @@ pub(super) fn document<'js, 'c>(
     }
 }
 
-/// Appends a value to a document that is being built.
-pub(super) fn append<'js>(realm: &Realm<'js>, value: &Value<'js>, builder: &mut Builder<'_>) -> Result {
-    Writer { realm, open: Vec::new() }.value(value, None, builder)
-}
-
 /// The number under which an object's origin is known.
 pub(super) fn node<'js>(realm: &Realm<'js>, object: &Object<'js>) -> rquickjs::Result<Option<u32>> {
     // Inherited by `Object.create(this)`, which then says the same.
@@ -128,7 +123,9 @@ impl<'js> Writer<'_, 'js> {
         let text = self.realm.text(text)?;
         match origin {
             // Halves of surrogate pairs are lost on the way into a script.
-            Some(document::Value::Text(origin)) if origin.has_lone_surrogates() && origin.to_str() == text => {
+            Some(document::Value::Text(origin))
+                if origin.has_lone_surrogates() && origin.to_str() == text =>
+            {
                 builder.text(origin)?;
             }
             Some(origin @ document::Value::Binary(_)) if origin.as_str().as_deref() == Some(&text) => {
@@ -167,17 +164,18 @@ impl<'js> Writer<'_, 'js> {
         let length: f64 = object.get("length")?;
         builder.begin_array()?;
         self.open.push(object.clone());
-        let write = |writer: &mut Self, place: usize, value: &Value<'js>, builder: &mut Builder<'_>| match origin {
-            Some(origin) if value.is_number() || value.is_string() => sources::with(origin, |origin| {
-                let origin = origin.and_then(|origin| origin.as_array());
-                let origin = origin.and_then(|array| match value.as_number() {
-                    Some(number) => origin_of_element(&array, place, number),
-                    None => array.get(place),
-                });
-                writer.value(value, origin.as_ref(), builder)
-            }),
-            _ => writer.value(value, None, builder),
-        };
+        let write =
+            |writer: &mut Self, place: usize, value: &Value<'js>, builder: &mut Builder<'_>| match origin {
+                Some(origin) if value.is_number() || value.is_string() => sources::with(origin, |origin| {
+                    let origin = origin.and_then(|origin| origin.as_array());
+                    let origin = origin.and_then(|array| match value.as_number() {
+                        Some(number) => origin_of_element(&array, place, number),
+                        None => array.get(place),
+                    });
+                    writer.value(value, origin.as_ref(), builder)
+                }),
+                _ => writer.value(value, None, builder),
+            };
         if length <= DENSE_MAX {
             for place in 0..length as usize {
                 let value: Value<'js> = object.get(place as u32)?;

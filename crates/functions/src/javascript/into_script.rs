@@ -23,11 +23,7 @@ pub(super) fn document<'js>(realm: &Realm<'js>, source: Rc<Source>) -> rquickjs:
     }
 }
 
-fn tracked<'js>(
-    realm: &Realm<'js>,
-    value: &document::Value<'_>,
-    node: u32,
-) -> rquickjs::Result<Value<'js>> {
+fn tracked<'js>(realm: &Realm<'js>, value: &document::Value<'_>, node: u32) -> rquickjs::Result<Value<'js>> {
     let child = |value: &document::Value<'_>, place: usize| match value {
         document::Value::Object(_) | document::Value::Array(_) | document::Value::Document(_) => {
             tracked(realm, value, sources::add_child(node, place))

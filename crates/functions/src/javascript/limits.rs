@@ -21,17 +21,10 @@ pub struct Limits {
 
 impl Limits {
     /// For patches, which run while other writes wait.
-    pub const PATCH: Limits = Limits {
-        steps: 100_000,
-        memory_bytes: 64 << 20,
-        time: Duration::from_secs(2),
-    };
+    pub const PATCH: Limits = Limits { steps: 100_000, memory_bytes: 64 << 20, time: Duration::from_secs(2) };
     /// For index functions and projections, a document at a time.
-    pub const FUNCTION: Limits = Limits {
-        steps: 1_000_000,
-        memory_bytes: 128 << 20,
-        time: Duration::from_secs(10),
-    };
+    pub const FUNCTION: Limits =
+        Limits { steps: 1_000_000, memory_bytes: 128 << 20, time: Duration::from_secs(10) };
 
     /// The same with another number of steps.
     #[must_use]

@@ -21,7 +21,8 @@ const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Longer texts are checked each time.
 const KEPT_TEXT_MAX: usize = 64 << 10;
 
-static KEPT: LazyLock<Mutex<LruCache<String, PatchScript>>> = LazyLock::new(|| Mutex::new(LruCache::new(KEPT_MAX)));
+static KEPT: LazyLock<Mutex<LruCache<String, PatchScript>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(KEPT_MAX)));
 
 /// The script of a patch, checked. Cheap to clone; runs on any thread.
 #[derive(Clone, Debug)]
@@ -60,7 +61,12 @@ pub trait PatchHost {
     /// # Errors
     ///
     /// As [`PatchHost::load`].
-    fn put(&mut self, id: &str, document: Document<'_>, change_vector: Option<&str>) -> Result<String, HostError>;
+    fn put(
+        &mut self,
+        id: &str,
+        document: Document<'_>,
+        change_vector: Option<&str>,
+    ) -> Result<String, HostError>;
 
     /// Deletes a document; whether there was one.
     ///
@@ -79,7 +85,13 @@ pub trait PatchHost {
 struct Answers<'h>(&'h mut dyn PatchHost);
 
 impl Calls for Answers<'_> {
-    fn load(&mut self, id: &str, _: Option<&str>, _: bool, give: &mut GiveDocument<'_>) -> Result<(), HostError> {
+    fn load(
+        &mut self,
+        id: &str,
+        _: Option<&str>,
+        _: bool,
+        give: &mut GiveDocument<'_>,
+    ) -> Result<(), HostError> {
         self.0.load(id, give)
     }
 
@@ -87,7 +99,12 @@ impl Calls for Answers<'_> {
         self.0.compare_exchange(key, give)
     }
 
-    fn put(&mut self, id: &str, document: Document<'_>, change_vector: Option<&str>) -> Result<String, HostError> {
+    fn put(
+        &mut self,
+        id: &str,
+        document: Document<'_>,
+        change_vector: Option<&str>,
+    ) -> Result<String, HostError> {
         self.0.put(id, document, change_vector)
     }
 
@@ -162,7 +179,8 @@ impl PatchScript {
             let fault = |error| scripts.realm.fault(error);
             let this = into_script::document(&scripts.realm, Rc::new(source_of(input))).map_err(fault)?;
             self.call(scripts, &function, &this, arguments).map_err(fault)?;
-            let object = this.as_object().ok_or_else(|| ScriptError::thrown("a document must be an object"))?;
+            let object =
+                this.as_object().ok_or_else(|| ScriptError::thrown("a document must be an object"))?;
             from_script::document(&scripts.realm, object, memory, mode).map_err(|failure| match failure {
                 from_script::Failure::Script(error) => fault(error),
                 from_script::Failure::Document(error) => error.into(),

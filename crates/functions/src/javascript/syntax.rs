@@ -6,8 +6,8 @@
 //! The check also makes sure that a script is whole by itself, so that it cannot close the function that it is put into.
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{CallExpression, ChainElement, ChainExpression, Expression, IdentifierReference, Program};
 use oxc_ast::ast::{AssignmentTarget, SimpleAssignmentTarget};
+use oxc_ast::ast::{CallExpression, ChainElement, ChainExpression, Expression, IdentifierReference, Program};
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_span::{GetSpan, SourceType};
@@ -42,7 +42,8 @@ pub(super) fn check(text: &str) -> Result<Checked, CompileError> {
 /// Parses a text and shows the tree to `read`.
 pub(super) fn parse<R>(text: &str, read: impl FnOnce(&Program<'_>) -> R) -> Result<R, CompileError> {
     if text.len() > TEXT_SIZE_MAX {
-        let message = format!("a script of {} bytes is too long; the longest allowed has {TEXT_SIZE_MAX}", text.len());
+        let message =
+            format!("a script of {} bytes is too long; the longest allowed has {TEXT_SIZE_MAX}", text.len());
         return Err(CompileError { message, line: 1, column: 1, construct: String::new() });
     }
     if let Some(at) = text.find('\0') {
@@ -69,7 +70,9 @@ pub(super) fn with_missing_commas(text: &str) -> String {
         let parsed = Parser::new(&allocator, &repaired, SourceType::script()).with_options(options).parse();
         let Some(first) = parsed.diagnostics.first() else { break };
         let at = first.labels.first().map(|label| label.offset() as usize);
-        let Some(at) = at.filter(|at| first.message.contains("Expected `,`") && repaired.is_char_boundary(*at)) else {
+        let Some(at) =
+            at.filter(|at| first.message.contains("Expected `,`") && repaired.is_char_boundary(*at))
+        else {
             break;
         };
         repaired.insert(at, ',');
@@ -116,7 +119,8 @@ impl Rewrites {
         }
         let span = object.span();
         self.insertions.push((span.start as usize, "("));
-        self.insertions.push((span.end as usize, if is_call { " ?? $callOfNothing)" } else { " ?? $nothing)" }));
+        self.insertions
+            .push((span.end as usize, if is_call { " ?? $callOfNothing)" } else { " ?? $nothing)" }));
     }
 
     /// The object of a member expression that is assigned to: what it is read from may be nothing, it itself may not.
@@ -155,8 +159,27 @@ fn is_something(expression: &Expression<'_>) -> bool {
     match expression {
         Expression::Identifier(name) => matches!(
             name.name.as_str(),
-            "Math" | "JSON" | "Object" | "Array" | "String" | "Number" | "Boolean" | "Date" | "RegExp" | "Reflect" | "Symbol"
-                | "Map" | "Set" | "BigInt" | "spatial" | "includes" | "console" | "noTracking" | "args" | "timeSeries" | "counters"
+            "Math"
+                | "JSON"
+                | "Object"
+                | "Array"
+                | "String"
+                | "Number"
+                | "Boolean"
+                | "Date"
+                | "RegExp"
+                | "Reflect"
+                | "Symbol"
+                | "Map"
+                | "Set"
+                | "BigInt"
+                | "spatial"
+                | "includes"
+                | "console"
+                | "noTracking"
+                | "args"
+                | "timeSeries"
+                | "counters"
         ),
         Expression::ThisExpression(_)
         | Expression::Super(_)
@@ -264,7 +287,9 @@ mod tests {
 
     #[test]
     fn errors_say_where() {
-        for (text, line, column) in [("this.a = ;", 1, 10), ("var a = 5;\nvar b = }", 2, 9), ("}); x(function () {", 1, 1)] {
+        for (text, line, column) in
+            [("this.a = ;", 1, 10), ("var a = 5;\nvar b = }", 2, 9), ("}); x(function () {", 1, 1)]
+        {
             let error = check(text).unwrap_err();
             assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
         }
