@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jackdaw_database::Database;
 
 use crate::answer::envelope::Layout;
+use crate::answer::json;
 use crate::error::{Error, Result};
 use crate::execute::collection::{self, Outcome};
 use crate::plan::cache::Plans;
@@ -32,7 +33,10 @@ impl Engine {
     pub fn prepare<'r>(&self, request: Request<'r>) -> Result<Prepared<'r>> {
         let plan = self.plans.get(&request.text)?;
         if plan.tree.update.is_some() {
-            return Err(Error::Invalid(format!("A query that reads has no UPDATE clause\nQuery: {}", request.text)));
+            return Err(Error::Invalid(format!(
+                "A query that reads has no UPDATE clause\nQuery: {}",
+                request.text
+            )));
         }
         Ok(Prepared { plan, request })
     }
@@ -59,11 +63,47 @@ impl Engine {
                 collection::run(&run, name.as_deref(), *ids, layout, out, sink)
             }
             Access::Index(name) => Err(Error::NoIndex(name.clone())),
-            Access::Dynamic(_) => {
-                Err(Error::NotSupported("Queries that need an index: not supported by this version of the server.".to_owned()))
-            }
+            Access::Dynamic(_) => Err(without_index()),
         }
     }
+
+    /// Which index a query would be answered by and why not by others, as JSON text.
+    ///
+    /// Errors: as [`Engine::run`].
+    pub fn explain(&self, _: &Database, prepared: &Prepared<'_>) -> Result<Vec<u8>> {
+        let mut out = b"{".to_vec();
+        match &prepared.plan.access {
+            Access::Collection { .. } => json::string(&mut out, "IndexName", "collection"),
+            Access::Index(name) => json::string(&mut out, "IndexName", name),
+            Access::Dynamic(_) => return Err(without_index()),
+        }
+        out.extend_from_slice(b",\"Results\":[]}");
+        Ok(out)
+    }
+
+    /// The index entries that a query finds, in place of its results.
+    ///
+    /// Errors: as [`Engine::run`]; [`Error::NotSupported`] for a collection, which has none.
+    pub fn entries(
+        &self,
+        _: &Database,
+        prepared: &Prepared<'_>,
+        _: &mut Vec<u8>,
+        _: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        match &prepared.plan.access {
+            Access::Collection { .. } => Err(Error::NotSupported(
+                "Collection query is handled directly by documents storage so index entries aren't created underneath"
+                    .to_owned(),
+            )),
+            Access::Index(name) => Err(Error::NoIndex(name.clone())),
+            Access::Dynamic(_) => Err(without_index()),
+        }
+    }
+}
+
+fn without_index() -> Error {
+    Error::NotSupported("Queries that need an index: not supported by this version of the server.".to_owned())
 }
 
 impl Prepared<'_> {
@@ -85,7 +125,10 @@ impl Prepared<'_> {
                 matches!(&self.plan.tree.condition, Some(jackdaw_rql::tree::Expression::Comparison(_)))
             }
             Access::Collection { ids: Ids::All, .. } => {
-                is_plain && take <= BRIEF_MAX && self.plan.tree.paging.skip.is_none() && self.request.skip == 0
+                is_plain
+                    && take <= BRIEF_MAX
+                    && self.plan.tree.paging.skip.is_none()
+                    && self.request.skip == 0
             }
             _ => false,
         }

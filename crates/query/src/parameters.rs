@@ -65,7 +65,9 @@ impl<'a> Scalar<'a> {
             Value::Number(Number::Integer(value)) => Scalar::Long(value),
             Value::Number(number) => Scalar::Double(number.as_f64()),
             Value::Text(text) => Scalar::Text(text.to_str()),
-            Value::Array(_) | Value::Object(_) | Value::Document(_) | Value::Binary(_) => Scalar::Other(value),
+            Value::Array(_) | Value::Object(_) | Value::Document(_) | Value::Binary(_) => {
+                Scalar::Other(value)
+            }
         }
     }
 
@@ -106,11 +108,6 @@ impl<'a> Parameters<'a> {
         Parameters { object }
     }
 
-    /// The object that holds them.
-    pub(crate) fn object(&self) -> Option<Object<'a>> {
-        self.object
-    }
-
     /// The value of a parameter, if it was given.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
         self.object.as_ref()?.get(name)
@@ -120,7 +117,8 @@ impl<'a> Parameters<'a> {
     pub(crate) fn require(&self, text: &str, parameter: &tree::Parameter<'_>) -> Result<Value<'a>> {
         self.get(&parameter.name).ok_or_else(|| {
             let message = match self.object {
-                None => "The query is parametrized but the actual values of parameters were not provided".to_owned(),
+                None => "The query is parametrized but the actual values of parameters were not provided"
+                    .to_owned(),
                 Some(_) => format!("Value of parameter '{}' was not provided", parameter.name),
             };
             Error::invalid(text, parameter.span, message)
@@ -144,9 +142,11 @@ impl<'a> Parameters<'a> {
                 },
             }),
             tree::Expression::Parameter(parameter) => Ok(Scalar::of(self.require(text, parameter)?)),
-            tree::Expression::Field(path) => {
-                Err(Error::invalid(text, path.span, "Expected a literal or a parameter here, but found a field"))
-            }
+            tree::Expression::Field(path) => Err(Error::invalid(
+                text,
+                path.span,
+                "Expected a literal or a parameter here, but found a field",
+            )),
             other => Err(Error::invalid(text, other.span(), "Expected a literal or a parameter here")),
         }
     }

@@ -96,11 +96,15 @@ impl<'a> Request<'a> {
     pub fn parse(body: &Object<'a>) -> Result<Request<'a>> {
         let text = match option(body, "Query").map(|query| query.as_str()) {
             Some(Some(text)) => text,
-            _ => return Err(Error::InvalidOperation("Index query does not contain 'Query' field.".to_owned())),
+            _ => {
+                return Err(Error::InvalidOperation("Index query does not contain 'Query' field.".to_owned()));
+            }
         };
         let parameters = match option(body, "QueryParameters") {
             None | Some(Value::Null) => None,
-            Some(value) => Some(value.as_object().ok_or_else(|| wrong("QueryParameters", "an object", &value))?),
+            Some(value) => {
+                Some(value.as_object().ok_or_else(|| wrong("QueryParameters", "an object", &value))?)
+            }
         };
         let mut request = Request::new(text).with_parameters(parameters);
         request.skip = number(body, "Start")?.unwrap_or(0);
@@ -150,9 +154,9 @@ fn duration(body: &Object<'_>, name: &str) -> Result<Option<Duration>> {
         }
         Some(value) => {
             let text = value.as_str().ok_or_else(|| wrong(name, "a duration", &value))?;
-            parse_duration(&text)
-                .map(Some)
-                .ok_or_else(|| Error::Argument(format!("'{name}' must be a duration such as 00:00:15, not '{text}'")))
+            parse_duration(&text).map(Some).ok_or_else(|| {
+                Error::Argument(format!("'{name}' must be a duration such as 00:00:15, not '{text}'"))
+            })
         }
     }
 }
@@ -161,14 +165,18 @@ fn duration(body: &Object<'_>, name: &str) -> Result<Option<Duration>> {
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let (days, rest) = match (text.find('.'), text.find(':')) {
-        (Some(point), Some(colon)) if point < colon => (text[..point].parse::<u32>().ok()?, &text[point + 1..]),
+        (Some(point), Some(colon)) if point < colon => {
+            (text[..point].parse::<u32>().ok()?, &text[point + 1..])
+        }
         _ => (0, text),
     };
     let mut parts = rest.split(':');
     let hours: u32 = parts.next()?.parse().ok()?;
     let minutes: u32 = parts.next()?.parse().ok()?;
     let seconds: f64 = match parts.next() {
-        Some(seconds) if seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => seconds.parse().ok()?,
+        Some(seconds) if seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {
+            seconds.parse().ok()?
+        }
         Some(_) => return None,
         None => 0.0,
     };
@@ -226,7 +234,12 @@ mod tests {
             let found = (request.skip, request.take, request.wait.map(|wait| wait.as_millis()));
             assert_eq!(found, (skip, take, wait), "{body}");
         }
-        for body in [r#"{}"#, r#"{"Query":5}"#, r#"{"Query":"from X","Start":-1}"#, r#"{"Query":"x","QueryParameters":[]}"#] {
+        for body in [
+            r#"{}"#,
+            r#"{"Query":5}"#,
+            r#"{"Query":"from X","Start":-1}"#,
+            r#"{"Query":"x","QueryParameters":[]}"#,
+        ] {
             let document = context.parse(body).unwrap();
             assert!(Request::parse(&document.object().unwrap()).is_err(), "{body}");
         }

@@ -49,12 +49,13 @@ impl Paging {
             match request.parameters.value(&plan.text, expression)? {
                 Scalar::Null => Ok(None),
                 Scalar::Long(number) if number >= 0 => Ok(Some(number.unsigned_abs())),
-                Scalar::Double(number) if number >= 0.0 && number.fract() == 0.0 && number < 9e15 => Ok(Some(number as u64)),
+                Scalar::Double(number) if number >= 0.0 && number.fract() == 0.0 && number < 9e15 => {
+                    Ok(Some(number as u64))
+                }
                 Scalar::Long(number) => {
                     let message = format!("limit and offset must not be negative, but got {number}");
                     Err(Error::invalid(&plan.text, expression.span(), message))
                 }
-                Scalar::Text(text) if text.parse::<u32>().is_ok() => Ok(text.parse().ok()),
                 other => {
                     let message = format!("limit and offset must be integers, but got {}", other.type_name());
                     Err(Error::invalid(&plan.text, expression.span(), message))
@@ -229,7 +230,9 @@ impl<'r, 'o> Results<'r, 'o> {
             return Ok(ControlFlow::Continue(()));
         }
         if let Projection::Script { .. } = &run.plan.projection {
-            return Err(Error::NotSupported("Projections in JavaScript: not supported by this version of the server.".to_owned()));
+            return Err(Error::NotSupported(
+                "Projections in JavaScript: not supported by this version of the server.".to_owned(),
+            ));
         }
         let before = self.out.len();
         envelope::before_result(self.layout, self.counts.given, self.out);

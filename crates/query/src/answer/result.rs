@@ -1,8 +1,6 @@
 //! One result as JSON text: a document with its metadata, or the properties selected.
 
-use jackdaw_database::{
-    Fields, StoredDocument, append_json_string, clock, metadata, print_document,
-};
+use jackdaw_database::{Fields, StoredDocument, append_json_string, clock, metadata, print_document};
 use jackdaw_document::{Style, Value};
 
 use crate::answer::json;
@@ -54,9 +52,11 @@ fn print_found(score: Option<f32>, distance: Option<&Distance>, out: &mut Vec<u8
     if let Some(distance) = distance {
         json::name(out, "@spatial");
         out.push(b'{');
-        for (name, value) in
-            [("Distance", distance.distance), ("Latitude", distance.latitude), ("Longitude", distance.longitude)]
-        {
+        for (name, value) in [
+            ("Distance", distance.distance),
+            ("Latitude", distance.latitude),
+            ("Longitude", distance.longitude),
+        ] {
             json::name(out, name);
             json::append_double(value, out);
         }
@@ -65,7 +65,12 @@ fn print_found(score: Option<f32>, distance: Option<&Distance>, out: &mut Vec<u8
 }
 
 /// Appends `"@metadata":{..}` of a projection. One that was answered by the index alone has no change vector.
-pub(crate) fn print_projection_metadata(row: &Row<'_>, is_projection: bool, from_index: bool, out: &mut Vec<u8>) {
+pub(crate) fn print_projection_metadata(
+    row: &Row<'_>,
+    is_projection: bool,
+    from_index: bool,
+    out: &mut Vec<u8>,
+) {
     json::name(out, metadata::METADATA);
     out.push(b'{');
     if is_projection {
@@ -212,4 +217,3 @@ pub(crate) fn print_loaded(row: &Row<'_>, document: &StoredDocument<'_>, fields:
     print_found(Some(row.score.unwrap_or(0.0)), row.distance.as_ref(), out);
     out.extend_from_slice(b"}}");
 }
-

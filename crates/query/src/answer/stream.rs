@@ -17,7 +17,8 @@ pub(crate) fn print_csv(result: &Value<'_>, columns: &mut Vec<String>, out: &mut
     gather("", result, &mut values);
     if columns.is_empty() {
         columns.push("@id".to_owned());
-        columns.extend(values.iter().map(|(name, _)| name.clone()).filter(|name| !LEFT_OUT.contains(&&**name)));
+        columns
+            .extend(values.iter().map(|(name, _)| name.clone()).filter(|name| !LEFT_OUT.contains(&&**name)));
         for (at, column) in columns.iter().enumerate() {
             cell(at, column.as_bytes(), out);
         }

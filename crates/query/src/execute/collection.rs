@@ -8,7 +8,7 @@ use jackdaw_rql::tree::Expression;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::answer::envelope::Layout;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parameters::{Scalar, flatten};
 use crate::plan::Ids;
 use crate::row::Row;
@@ -87,9 +87,11 @@ pub(crate) fn run(
                 }
             }
             (Wanted::Prefix(prefix), name) => {
-                snapshot.documents_by_prefix(prefix, None, |document| match is_of(snapshot, &document, name) {
-                    true => take(document),
-                    false => Ok(ControlFlow::Continue(())),
+                snapshot.documents_by_prefix(prefix, None, |document| {
+                    match is_of(snapshot, &document, name) {
+                        true => take(document),
+                        false => Ok(ControlFlow::Continue(())),
+                    }
                 })?;
             }
         }
@@ -130,9 +132,12 @@ fn wanted(run: &Run<'_>, which: Ids) -> Result<Wanted> {
             let Some(prefix) = prefix else { return Ok(Wanted::These(these)) };
             match run.parameters().value(text, prefix)? {
                 Scalar::Text(prefix) => return Ok(Wanted::Prefix(prefix.into_owned())),
+                // No id begins with null.
+                Scalar::Missing | Scalar::Null => {}
                 other => {
-                    let message = format!("Method startsWith() expects a string, but got {}", other.type_name());
-                    return Err(Error::invalid(text, prefix.span(), message));
+                    let mut prefix = Vec::new();
+                    other.print_to(&mut prefix);
+                    return Ok(Wanted::Prefix(String::from_utf8_lossy(&prefix).into_owned()));
                 }
             }
         }

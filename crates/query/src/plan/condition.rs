@@ -84,9 +84,8 @@ impl Condition {
     }
 
     fn of_call(call: &Call<'_>, aliases: &Aliases, text: &str) -> Result<Condition> {
-        let argument = |at: usize| -> Result<Operand> {
-            Operand::new(&call.arguments[at].expression, aliases, text)
-        };
+        let argument =
+            |at: usize| -> Result<Operand> { Operand::new(&call.arguments[at].expression, aliases, text) };
         if TRANSPARENT.iter().any(|name| call.is(name)) && !call.arguments.is_empty() {
             return Condition::new(&call.arguments[0].expression, aliases, text);
         }
@@ -147,10 +146,11 @@ impl Condition {
             Condition::Not(not) => !not.holds(row, parameters, text)?,
             Condition::Comparison(left, operator, right) => {
                 let ignores_case = matches!(left, Operand::Id(_)) || matches!(right, Operand::Id(_));
-                let (left, right) =
-                    (left.value(row, parameters, text)?, right.value(row, parameters, text)?);
+                let (left, right) = (left.value(row, parameters, text)?, right.value(row, parameters, text)?);
                 let equal = |left: &Scalar<'_>, right: &Scalar<'_>| match (left, right) {
-                    (Scalar::Text(left), Scalar::Text(right)) if ignores_case => ids::lower(left) == ids::lower(right),
+                    (Scalar::Text(left), Scalar::Text(right)) if ignores_case => {
+                        ids::lower(left) == ids::lower(right)
+                    }
                     _ => equal(left, right),
                 };
                 match operator {
@@ -227,7 +227,13 @@ impl Operand {
             Expression::Literal(literal) => Operand::Constant(Constant::of(literal)),
             Expression::Parameter(parameter) => Operand::Parameter(parameter.name.to_string()),
             Expression::Call(call) if call.is("id") => Operand::Id(aliases.of_id_call(call, text)?),
-            other => return Err(Error::invalid(text, other.span(), "Expected a field, a literal or a parameter here")),
+            other => {
+                return Err(Error::invalid(
+                    text,
+                    other.span(),
+                    "Expected a field, a literal or a parameter here",
+                ));
+            }
         })
     }
 
@@ -252,7 +258,11 @@ impl Operand {
             },
             Operand::Parameter(name) => match parameters.get(name) {
                 Some(value) => Scalar::of(value),
-                None => return Err(Error::Invalid(format!("Value of parameter '{name}' was not provided\nQuery: {text}"))),
+                None => {
+                    return Err(Error::Invalid(format!(
+                        "Value of parameter '{name}' was not provided\nQuery: {text}"
+                    )));
+                }
             },
         })
     }
@@ -265,7 +275,9 @@ fn equal(left: &Scalar<'_>, right: &Scalar<'_>) -> bool {
         (Scalar::Bool(left), Scalar::Bool(right)) => left == right,
         (Scalar::Long(left), Scalar::Long(right)) => left == right,
         (Scalar::Text(left), Scalar::Text(right)) => left == right,
-        (Scalar::Long(_) | Scalar::Double(_), Scalar::Long(_) | Scalar::Double(_)) => number(left) == number(right),
+        (Scalar::Long(_) | Scalar::Double(_), Scalar::Long(_) | Scalar::Double(_)) => {
+            number(left) == number(right)
+        }
         _ => false,
     }
 }

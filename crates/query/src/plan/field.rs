@@ -1,6 +1,6 @@
 //! Fields of documents: paths resolved against the query's aliases, followed in documents.
 
-use jackdaw_document::{Property, Value};
+use jackdaw_document::Value;
 use jackdaw_rql::tree::{Path, Step as PathStep};
 
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub(crate) struct FieldPath {
 
 #[derive(Debug)]
 enum Step {
-    Name(Property),
+    Name(Box<str>),
     Each,
     Index(usize),
 }
@@ -47,14 +47,14 @@ impl FieldPath {
     }
 
     fn from_parts(first: &str, rest: &[PathStep<'_>]) -> FieldPath {
-        let mut steps = vec![Step::Name(Property::new(first))];
+        let mut steps = vec![Step::Name(first.into())];
         let mut text = first.to_owned();
         for step in rest {
             match step {
                 PathStep::Name(name) => {
                     text.push('.');
                     text.push_str(&name.text);
-                    steps.push(Step::Name(Property::new(&name.text)));
+                    steps.push(Step::Name((*name.text).into()));
                 }
                 PathStep::Elements => {
                     text.push_str("[]");
@@ -81,7 +81,7 @@ impl FieldPath {
     /// The first name, which tells what of the document is wanted.
     pub(crate) fn first(&self) -> Option<&str> {
         match self.steps.first() {
-            Some(Step::Name(name)) => Some(name.name()),
+            Some(Step::Name(name)) => Some(name),
             _ => None,
         }
     }
@@ -89,7 +89,7 @@ impl FieldPath {
     /// The names, if the path has nothing else and is two of them.
     pub(crate) fn two_names(&self) -> Option<(&str, &str)> {
         match &*self.steps {
-            [Step::Name(first), Step::Name(second)] => Some((first.name(), second.name())),
+            [Step::Name(first), Step::Name(second)] => Some((first, second)),
             _ => None,
         }
     }
@@ -100,7 +100,7 @@ impl FieldPath {
         for (at, step) in self.steps.iter().enumerate() {
             value = match (step, value) {
                 (Step::Name(name), value) => match value.as_object() {
-                    Some(object) => match name.get(&object) {
+                    Some(object) => match object.get(name) {
                         Some(value) => value,
                         None => return Found::Missing,
                     },
@@ -133,7 +133,7 @@ fn gather<'a>(steps: &[Step], value: Value<'a>, found: &mut Vec<Value<'a>>) {
         Step::Name(name) => {
             if let Some(array) = value.as_array() {
                 array.iter().for_each(|value| gather(steps, value, found));
-            } else if let Some(value) = value.as_object().and_then(|object| name.get(&object)) {
+            } else if let Some(value) = value.as_object().and_then(|object| object.get(name)) {
                 gather(rest, value, found);
             }
         }
@@ -216,7 +216,8 @@ mod tests {
                 Found::Missing | Found::Computed(_) => "-".to_owned(),
                 Found::One(value) => value.to_json(Style::Compact),
                 Found::Many(values) => {
-                    let values: Vec<String> = values.iter().map(|value| value.to_json(Style::Compact)).collect();
+                    let values: Vec<String> =
+                        values.iter().map(|value| value.to_json(Style::Compact)).collect();
                     format!("[{}]", values.join(","))
                 }
             };

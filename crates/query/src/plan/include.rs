@@ -40,11 +40,17 @@ impl Wanted {
                 Expression::Call(call) if call.is("timings") => wanted.timings = true,
                 Expression::Call(call) if call.is("explanations") => wanted.explanations = true,
                 Expression::Call(call) if call.is("highlight") => wanted.highlights.push(number),
-                Expression::Call(call) if ["counters", "timeseries", "revisions"].iter().any(|name| call.is(name)) => {
-                    return Err(Error::NotSupported(format!("include {}(): not supported by this version of the server.", call.name)));
+                Expression::Call(call)
+                    if ["counters", "timeseries", "revisions"].iter().any(|name| call.is(name)) =>
+                {
+                    return Err(Error::NotSupported(format!(
+                        "include {}(): not supported by this version of the server.",
+                        call.name
+                    )));
                 }
                 Expression::Call(call) => {
-                    let message = format!("Unable to figure out how to deal with include method '{}'", call.name);
+                    let message =
+                        format!("Unable to figure out how to deal with include method '{}'", call.name);
                     return Err(Error::invalid(text, call.span, message));
                 }
                 other => return Err(Error::invalid(text, other.span(), "Expected a path to include")),
@@ -65,7 +71,9 @@ fn include_of(expression: &Expression<'_>, aliases: &Aliases, text: &str) -> Res
         Expression::Field(path) => {
             let full = text_of(path);
             match (aliases.source(), path.first.text.as_ref()) {
-                (Some(alias), first) if first == alias => full[alias.len()..].trim_start_matches('.').to_owned(),
+                (Some(alias), first) if first == alias => {
+                    full[alias.len()..].trim_start_matches('.').to_owned()
+                }
                 (Some(_), _) if path.rest.iter().any(|step| matches!(step, tree::Step::Name(_))) => {
                     return Err(crate::plan::field::unknown_alias(path, aliases, text));
                 }
@@ -73,16 +81,19 @@ fn include_of(expression: &Expression<'_>, aliases: &Aliases, text: &str) -> Res
             }
         }
         Expression::Literal(literal) => match literal.value.as_str() {
-            Some(string) => match aliases.source().and_then(|alias| string.strip_prefix(alias)?.strip_prefix('.')) {
-                Some(path) => path.to_owned(),
-                None => string.to_owned(),
-            },
+            Some(string) => {
+                match aliases.source().and_then(|alias| string.strip_prefix(alias)?.strip_prefix('.')) {
+                    Some(path) => path.to_owned(),
+                    None => string.to_owned(),
+                }
+            }
             None => return Err(Error::invalid(text, literal.span, "Expected a path to include")),
         },
         other => return Err(Error::invalid(text, other.span(), "Expected a path to include")),
     };
-    let include = Include::parse(&path)
-        .map_err(|error| Error::invalid(text, expression.span(), format!("'{path}' is no path to include: {error}")))?;
+    let include = Include::parse(&path).map_err(|error| {
+        Error::invalid(text, expression.span(), format!("'{path}' is no path to include: {error}"))
+    })?;
     Ok((include, path))
 }
 
@@ -97,4 +108,3 @@ fn text_of(path: &tree::Path<'_>) -> String {
     }
     text
 }
-

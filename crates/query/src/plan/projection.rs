@@ -19,6 +19,7 @@ pub(crate) enum Projection {
     /// Properties.
     Fields { items: Vec<Item>, distinct: bool },
     /// What a function in JavaScript makes of each.
+    #[allow(dead_code, reason = "the engine comes with the next step")]
     Script { code: String, arguments: Vec<Origin>, distinct: bool },
     /// `select facet(..)`; the arguments are read from the tree.
     Facets,
@@ -54,7 +55,8 @@ impl Projection {
             Selected::All => return Ok(Projection::Results { distinct }),
             Selected::Object(code) => {
                 if aliases.is_empty() {
-                    let message = "Use of select function body requires that aliases will be defined, but none had";
+                    let message =
+                        "Use of select function body requires that aliases will be defined, but none had";
                     return Err(Error::invalid(text, code.span, message));
                 }
                 return script(tree, format!("return {{{}}};", code.text), all(aliases), distinct);
@@ -197,15 +199,25 @@ impl Item {
                     (below.text().to_owned(), ItemValue::Field(origin, below))
                 }
             }
-            Expression::Literal(literal) => (literal.span.of(text).to_owned(), ItemValue::Constant(Constant::of(literal))),
+            Expression::Literal(literal) => {
+                (literal.span.of(text).to_owned(), ItemValue::Constant(Constant::of(literal)))
+            }
             Expression::Parameter(parameter) => {
                 (parameter.name.to_string(), ItemValue::Parameter(parameter.name.to_string()))
             }
             Expression::Call(call) => Item::of_call(call, tree, aliases, text)?,
             Expression::TimeSeries(_) => {
-                return Err(Error::NotSupported("Time series: not supported by this version of the server.".to_owned()));
+                return Err(Error::NotSupported(
+                    "Time series: not supported by this version of the server.".to_owned(),
+                ));
             }
-            other => return Err(Error::invalid(text, other.span(), "Expected a field, a literal, a parameter or a call in SELECT")),
+            other => {
+                return Err(Error::invalid(
+                    text,
+                    other.span(),
+                    "Expected a field, a literal, a parameter or a call in SELECT",
+                ));
+            }
         };
         let name = item.alias.as_ref().map_or(name, |alias| alias.text.to_string());
         Ok(Item { name, value })
@@ -230,7 +242,10 @@ impl Item {
             return Ok((name, ItemValue::CompareExchange(Box::new(key))));
         }
         if ["counter", "counterRaw", "timeseries"].iter().any(|name| call.is(name)) {
-            return Err(Error::NotSupported(format!("{}(): not supported by this version of the server.", call.name)));
+            return Err(Error::NotSupported(format!(
+                "{}(): not supported by this version of the server.",
+                call.name
+            )));
         }
         if !tree.group_by.is_empty() {
             return grouped(call, tree, aliases, text);
@@ -272,5 +287,9 @@ fn grouped(call: &Call<'_>, tree: &Query<'_>, aliases: &Aliases, text: &str) -> 
             _ => Err(Error::invalid(text, call.span, "key() needs a GROUP BY of one field")),
         };
     }
-    Err(Error::invalid(text, call.span, format!("Unknown method call in SELECT clause: '{}' method", call.name)))
+    Err(Error::invalid(
+        text,
+        call.span,
+        format!("Unknown method call in SELECT clause: '{}' method", call.name),
+    ))
 }
