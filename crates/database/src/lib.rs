@@ -32,6 +32,7 @@
 
 mod change_vector;
 pub mod clock;
+mod commits;
 mod database;
 mod error;
 pub mod ids;
@@ -46,6 +47,7 @@ mod statistics;
 mod transaction;
 
 pub use change_vector::{ChangeVector, DatabaseId};
+pub use commits::{Changed, CommitWatcher};
 pub use database::{ClusterIndex, Database, DatabaseOptions};
 pub use error::{ClusterViolation, Error, Result, ViolationKind};
 pub use incoming::IncomingDocument;

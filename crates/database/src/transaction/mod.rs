@@ -7,6 +7,7 @@ pub(crate) mod hilo;
 mod identities;
 mod requests;
 mod tombstones;
+mod trees;
 
 use std::collections::HashMap;
 
@@ -15,6 +16,7 @@ use jackdaw_storage::{Environment, RowBuilder, WriteTransaction};
 
 use crate::Etag;
 use crate::clock;
+use crate::commits::Changed;
 use crate::database::Shared;
 use crate::error::Result;
 use crate::ids;
@@ -46,6 +48,8 @@ pub(crate) struct WriterState {
     /// How many of them earlier jobs left: those are not touched.
     count_changes_kept: usize,
     events: Vec<Event>,
+    /// What commits are told to have changed; may name more than did.
+    changed: Changed,
     row: RowBuilder,
     context: Context,
     /// The writer resets its context after so many documents.
@@ -77,6 +81,7 @@ impl WriterState {
             count_changes: Vec::new(),
             count_changes_kept: 0,
             events: Vec::new(),
+            changed: Changed::default(),
             row: RowBuilder::new(),
             context: Context::new(),
             built: 0,
@@ -91,6 +96,7 @@ impl WriterState {
         self.new_collections.clear();
         self.count_changes.clear();
         self.events.clear();
+        self.changed.clear();
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;
         let counter = |key: &[u8]| about.get(key)?.map_or(Ok(0), schema::i64_of);
@@ -166,6 +172,10 @@ impl WriterState {
         self.cluster_index_written = self.cluster_index;
         self.new_collections.clear();
         self.count_changes.clear();
+        if !self.changed.is_empty() {
+            shared.commits.tell(&self.changed);
+            self.changed.clear();
+        }
         for event in self.events.drain(..) {
             shared.notifications.publish(event);
         }
