@@ -11,6 +11,7 @@ use jackdaw_storage::Environment;
 use parking_lot::RwLock;
 
 use crate::change_vector::DatabaseId;
+use crate::commits::{CommitWatcher, Commits};
 use crate::error::{Error, Result};
 use crate::ids;
 use crate::merger::{Merger, Pending};
@@ -90,6 +91,7 @@ pub(crate) struct Shared {
     pub(crate) document_mode: Mode,
     pub(crate) collections: CollectionNames,
     pub(crate) notifications: Notifications,
+    pub(crate) commits: Commits,
 }
 
 /// The names of all collections, in memory: a document's row has only a number.
@@ -163,6 +165,7 @@ impl Database {
             document_mode: options.document_mode,
             collections,
             notifications: Notifications::default(),
+            commits: Commits::default(),
         });
         drop(range);
         drop(snapshot);
@@ -210,6 +213,16 @@ impl Database {
     /// Who is told of changes.
     pub fn notifications(&self) -> &Notifications {
         &self.inner.shared.notifications
+    }
+
+    /// Lets `watcher` be told of each commit from now on, in place of whoever was told before.
+    pub fn watch_commits(&self, watcher: Option<Arc<dyn CommitWatcher>>) {
+        self.inner.shared.commits.set(watcher);
+    }
+
+    /// What counts compare-exchange writes, cluster-wide transactions and definitions.
+    pub fn cluster_index(&self) -> &ClusterIndex {
+        &self.inner.shared.cluster_index
     }
 
     /// How many jobs wait for the writer.

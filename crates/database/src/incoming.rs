@@ -22,15 +22,15 @@ impl IncomingDocument {
         IncomingDocument::from_value(&document.root(), context, database)
     }
 
-    /// As [`IncomingDocument::new`], for a document of `collection` if it names none itself. One that was parsed in the database's mode and has nothing to
-    /// be cleaned of is not built again.
+    /// As [`IncomingDocument::new`], for a document of `collection` if it names none itself: then its metadata says so from now on. One that was parsed in
+    /// the database's mode and has nothing to be cleaned of is not built again.
     pub fn in_collection(
         document: &Document<'_>,
         collection: &str,
         context: &Context,
         database: &Database,
     ) -> Result<IncomingDocument> {
-        if let Some(collection) = clean_collection(document, database)? {
+        if let Some(collection) = clean_collection(document, collection, database)? {
             return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
         }
         let object = object_of(&document.root())?;
@@ -82,14 +82,11 @@ impl IncomingDocument {
         context: &Context,
         database: &Database,
     ) -> Result<IncomingDocument> {
-        let default = if default.is_empty() { EMPTY_COLLECTION } else { default };
-        let default = || database.collection_name(default).into_owned();
         let metadata = metadata_of(object)?;
-        let collection = match metadata.and_then(|metadata| metadata.get(COLLECTION)) {
-            None | Some(Value::Null) => default(),
+        let named = match metadata.and_then(|metadata| metadata.get(COLLECTION)) {
+            None | Some(Value::Null) => None,
             Some(name) => match name.as_str() {
-                Some(name) if !name.is_empty() => database.collection_name(&name).into_owned(),
-                Some(_) => default(),
+                Some(name) => Some(name).filter(|name| !name.is_empty()),
                 None => {
                     let found = name.type_name();
                     return Err(Error::InvalidArgument(format!(
@@ -98,6 +95,14 @@ impl IncomingDocument {
                 }
             },
         };
+        // A document that nobody gives a collection says nothing of one.
+        let is_silent = named.is_none() && is_no_collection(default);
+        let name = match &named {
+            Some(name) => name,
+            None if is_silent => EMPTY_COLLECTION,
+            None => default,
+        };
+        let collection = database.collection_name(name).into_owned();
         let document = context.build(database.document_mode(), |builder| {
             builder.begin_object()?;
             for (name, value) in object.iter() {
@@ -109,16 +114,23 @@ impl IncomingDocument {
             }
             builder.name(METADATA)?;
             builder.begin_object()?;
+            let mut is_said = is_silent;
             for (name, value) in metadata.iter().flat_map(Object::iter) {
                 let name = name.to_str();
                 if is_output_only(&name) {
                     continue;
                 }
                 builder.name(&name)?;
-                match value.as_str().filter(|given| name == COLLECTION && !given.is_empty()) {
-                    Some(_) => builder.str(&collection)?,
-                    None => builder.value(&value)?,
+                if name == COLLECTION && !is_silent {
+                    builder.str(&collection)?;
+                    is_said = true;
+                } else {
+                    builder.value(&value)?;
                 }
+            }
+            if !is_said {
+                builder.name(COLLECTION)?;
+                builder.str(&collection)?;
             }
             builder.end()?;
             builder.end()
@@ -129,7 +141,7 @@ impl IncomingDocument {
     /// Parses JSON text and takes it; see [`IncomingDocument::new`]. Text that has nothing to be cleaned of is built once and not twice.
     pub fn parse(text: &[u8], context: &Context, database: &Database) -> Result<IncomingDocument> {
         let document = context.parse_with(text, database.document_mode())?;
-        if let Some(collection) = clean_collection(&document, database)? {
+        if let Some(collection) = clean_collection(&document, EMPTY_COLLECTION, database)? {
             return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
         }
         IncomingDocument::new(&document, context, database)
@@ -163,12 +175,17 @@ fn object_of<'a>(value: &Value<'a>) -> Result<Object<'a>> {
     })
 }
 
-/// The collection of a document that can be stored as it is.
-fn clean_collection(document: &Document<'_>, database: &Database) -> Result<Option<String>> {
+fn is_no_collection(name: &str) -> bool {
+    name.is_empty() || name == EMPTY_COLLECTION
+}
+
+/// The collection of a document that can be stored as it is; one that names none belongs to `default`.
+fn clean_collection(document: &Document<'_>, default: &str, database: &Database) -> Result<Option<String>> {
     let Some(object) = document.object() else { return Ok(None) };
     let Some(metadata) = metadata_of(&object)? else { return Ok(None) };
     let name = match metadata.get(COLLECTION) {
-        None => std::borrow::Cow::Borrowed(EMPTY_COLLECTION),
+        None if is_no_collection(default) => std::borrow::Cow::Borrowed(EMPTY_COLLECTION),
+        None => return Ok(None),
         Some(name) => match name.as_str().filter(|name| !name.is_empty()) {
             Some(name) => name,
             None => return Ok(None),

@@ -32,6 +32,7 @@
 
 mod change_vector;
 pub mod clock;
+mod commits;
 mod database;
 mod error;
 pub mod ids;
@@ -46,13 +47,15 @@ mod statistics;
 mod transaction;
 
 pub use change_vector::{ChangeVector, DatabaseId};
+pub use commits::{Changed, CommitWatcher};
 pub use database::{ClusterIndex, Database, DatabaseOptions};
 pub use error::{ClusterViolation, Error, Result, ViolationKind};
 pub use incoming::IncomingDocument;
+pub use jackdaw_document::append_json_string;
 pub use jackdaw_storage::Order;
 pub use merger::Pending;
 pub use metadata::Flags;
-pub use output::{Fields, append_json_string, print_document, print_metadata};
+pub use output::{Fields, print_document, print_metadata};
 pub use snapshot::{Collection, CompareExchange, Snapshot, StoredDocument, Tombstone};
 pub use statistics::Statistics;
 pub use transaction::Transaction;

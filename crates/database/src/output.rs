@@ -1,6 +1,6 @@
 //! Documents on their way out: JSON text with what the database knows about them in `@metadata`.
 
-use jackdaw_document::{Object, Style, Value};
+use jackdaw_document::{Object, Style, Value, append_json_string};
 
 use crate::clock::append_date;
 use crate::metadata::{CHANGE_VECTOR, FLAGS, ID, LAST_MODIFIED, METADATA};
@@ -23,7 +23,7 @@ pub fn print_document(document: &StoredDocument<'_>, fields: Fields, out: &mut V
     let mut metadata = None;
     if let Some(object) = document.document.object() {
         for (name, value) in object.iter() {
-            if name.as_str() == Some(METADATA) || name.to_str() == METADATA {
+            if name == METADATA {
                 metadata = value.as_object();
             } else if fields == Fields::All {
                 Value::Text(name).print_to(out, Style::Compact);
@@ -69,32 +69,4 @@ pub fn print_metadata(document: &StoredDocument<'_>, stored: Option<&Object<'_>>
     out.push(b'"');
     append_date(document.last_modified, out);
     out.extend_from_slice(b"\"}");
-}
-
-/// Appends a text as a JSON string.
-pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut done = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape: &[u8] = match byte {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0..0x20 => b"",
-            _ => continue,
-        };
-        out.extend_from_slice(&text.as_bytes()[done..at]);
-        if escape.is_empty() {
-            const DIGITS: &[u8; 16] = b"0123456789abcdef";
-            out.extend_from_slice(b"\\u00");
-            out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-        } else {
-            out.extend_from_slice(escape);
-        }
-        done = at + 1;
-    }
-    out.extend_from_slice(&text.as_bytes()[done..]);
-    out.push(b'"');
 }

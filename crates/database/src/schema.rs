@@ -34,6 +34,10 @@ pub(crate) const COMPARE_EXCHANGE: &[u8] = b"compare-exchange";
 /// Requests that must not be executed twice, with their answers: a table.
 pub(crate) const REQUESTS: &[u8] = b"requests";
 
+/// The names of all of these: what other crates keep here has other names.
+pub(crate) const OWN: [&[u8]; 7] =
+    [DATABASE, COLLECTIONS, IDENTITIES, DOCUMENTS, TOMBSTONES, COMPARE_EXCHANGE, REQUESTS];
+
 /// Columns of documents and of tombstones (which have no [`column::CONTENT`]).
 pub(crate) mod column {
     /// Lower-case id.

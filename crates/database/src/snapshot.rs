@@ -187,6 +187,62 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Visits the tombstones of documents of a collection in the order of their etags, from `from` on (included), until `visit` breaks.
+    pub fn tombstones_of_collection<'s>(
+        &'s self,
+        collection: &str,
+        from: Etag,
+        mut visit: impl FnMut(Tombstone<'s>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let Some(record) = self.collection_record(collection)? else { return Ok(()) };
+        let (low, high) = (collection_key(record.number, from), collection_key(record.number, i64::MAX));
+        let tombstones = self.transaction.table(schema::TOMBSTONES)?;
+        let by = By::Index(BY_COLLECTION);
+        let mut range =
+            tombstones.range(by, Bound::Included(&low), Bound::Included(&high), Order::Ascending)?;
+        while let Some(row) = range.next()? {
+            if visit(self.shared.tombstone(row)?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The etag of the last tombstone of a document of a collection, or of any without one; 0 when there is none.
+    pub fn last_tombstone_etag(&self, collection: Option<&str>) -> Result<Etag> {
+        let tombstones = self.transaction.table(schema::TOMBSTONES)?;
+        if tombstones.is_empty() {
+            return Ok(0);
+        }
+        let row = match collection {
+            None => tombstones.from_etag(BY_ETAG, i64::MAX, Order::Descending)?.next()?,
+            Some(name) => {
+                let Some(record) = self.collection_record(name)? else { return Ok(0) };
+                let (low, high) = (collection_key(record.number, 0), collection_key(record.number, i64::MAX));
+                let by = By::Index(BY_COLLECTION);
+                tombstones
+                    .range(by, Bound::Included(&low), Bound::Included(&high), Order::Descending)?
+                    .next()?
+            }
+        };
+        row.map_or(Ok(0), |row| schema::number(&row, column::ETAG))
+    }
+
+    /// The etag of the last document, of whatever collection; 0 when there is none.
+    pub fn last_document_etag(&self) -> Result<Etag> {
+        let row = self.documents()?.from_etag(BY_ETAG, i64::MAX, Order::Descending)?.next()?;
+        row.map_or(Ok(0), |row| schema::number(&row, column::ETAG))
+    }
+
+    /// A tree that another crate keeps in the database's environment; `None` when there is none of this name.
+    pub fn tree(&self, name: &[u8]) -> Result<Option<jackdaw_storage::Tree<'_>>> {
+        match self.transaction.tree(name) {
+            Ok(tree) => Ok(Some(tree)),
+            Err(jackdaw_storage::Error::TreeNotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// How many documents there are. Costs nothing.
     pub fn document_count(&self) -> Result<u64> {
         Ok(self.documents()?.len())

@@ -64,4 +64,4 @@ pub use error::{Damage, Error, Result, TextError, TextErrorKind};
 pub use limits::Limits;
 pub use read::{Array, Document, Number, Object, Path, Property, Text, Value};
 pub use simd::structure;
-pub use text::{ChunkPrinter, Style, TextStream};
+pub use text::{ChunkPrinter, Style, TextStream, append_json_string};

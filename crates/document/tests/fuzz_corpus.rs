@@ -4,32 +4,21 @@
 #[path = "../../../fuzz/document/fuzz_targets/checks.rs"]
 mod checks;
 
-fn replay(target: &str, check: impl Fn(&[u8])) {
-    let corpus =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/document/corpus").join(target);
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        check(&std::fs::read(path).unwrap());
-        count += 1;
-    }
-    assert!(count > 0, "the corpus of {target} is empty");
-}
+use jackdaw_testkit::replay_corpus;
 
 #[test]
 fn text() {
-    replay("document_text", checks::text);
+    replay_corpus("document", "document_text", checks::text);
 }
 
 #[test]
 fn binary() {
-    replay("document_binary", checks::binary);
+    replay_corpus("document", "document_binary", checks::binary);
 }
 
 #[test]
 fn dictionary() {
-    replay("document_dictionary", checks::dictionary);
+    replay_corpus("document", "document_dictionary", checks::dictionary);
 }
 
 /// Rewrites the seeds of the binary corpus from those of the text corpus; run by hand when the format changes.

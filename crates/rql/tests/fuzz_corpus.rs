@@ -4,27 +4,17 @@
 #[path = "../../../fuzz/rql/fuzz_targets/checks.rs"]
 mod checks;
 
-fn replay(target: &str, check: impl Fn(&[u8])) {
-    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/rql/corpus").join(target);
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        check(&std::fs::read(path).unwrap());
-        count += 1;
-    }
-    assert!(count > 0, "the corpus of {target} is empty");
-}
+use jackdaw_testkit::replay_corpus;
 
 #[test]
 fn query() {
-    replay("rql_query", checks::query);
+    replay_corpus("rql", "rql_query", checks::query);
 }
 
 #[test]
 fn expression() {
-    replay("rql_expression", checks::expression);
-    replay("rql_query", checks::expression);
+    replay_corpus("rql", "rql_expression", checks::expression);
+    replay_corpus("rql", "rql_query", checks::expression);
 }
 
 /// Texts put together at random from the tokens and characters that matter to the lexer: what a minute of fuzzing begins with, on any machine.

@@ -4,27 +4,21 @@
 #[path = "../../../fuzz/smuggler/fuzz_targets/checks.rs"]
 mod checks;
 
+use jackdaw_testkit::replay_corpus;
+
+/// As fuzzers do first: every input, every beginning of it, and each byte changed.
 fn replay(target: &str, check: impl Fn(&[u8])) {
-    let corpus =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/smuggler/corpus").join(target);
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        let input = std::fs::read(path).unwrap();
-        check(&input);
-        // As fuzzers do first: every beginning of it, and each byte changed.
+    replay_corpus("smuggler", target, |input| {
+        check(input);
         for end in 0..input.len() {
             check(&input[..end]);
         }
         for at in 0..input.len().min(600) {
-            let mut changed = input.clone();
+            let mut changed = input.to_vec();
             changed[at] ^= 1 << (at % 8);
             check(&changed);
         }
-        count += 1;
-    }
-    assert!(count > 0, "the corpus of {target} is empty");
+    });
 }
 
 #[test]

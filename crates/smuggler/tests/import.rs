@@ -124,6 +124,29 @@ fn ids_come_from_a_property_or_are_made() {
 }
 
 #[test]
+fn documents_that_name_no_collection_are_of_the_one_that_is_asked_for() {
+    let shop = Shop::new();
+    let input = r#"{"n":1}
+{"n":2,"@metadata":{}}
+{"n":3,"@metadata":{"Kept":1,"@id":"x/3"}}
+{"n":4,"@metadata":{"@collection":null,"@id":"x/4"}}
+{"n":5,"@metadata":{"@collection":"","@id":"x/5"}}
+{"n":6,"@metadata":{"@collection":"Orders","@id":"x/6"}}
+"#;
+    assert_eq!(shop.lines(input, &in_collection("Users")).documents, 6);
+    let collections = shop.database.read().unwrap().collections().unwrap();
+    let collections: Vec<_> = collections.iter().map(|found| (&*found.name, found.documents)).collect();
+    assert_eq!(collections, [("Orders", 1), ("Users", 5)]);
+    // It says so itself, so that a client that reads it and saves it changes no collection.
+    let third = parsed(r#"{"n":3,"@metadata":{"Kept":1,"@collection":"Users","@id":"x/3"}}"#);
+    assert_eq!(parsed(&shop.document("x/3").unwrap()), third);
+    for id in ["x/4", "x/5"] {
+        let document = parsed(&shop.document(id).unwrap());
+        assert_eq!(document["@metadata"]["@collection"], "Users", "{id}");
+    }
+}
+
+#[test]
 fn of_two_documents_with_one_id_the_later_counts() {
     let shop = Shop::new();
     let mut input = String::new();

@@ -7,9 +7,7 @@
 #[path = "../../../fuzz/storage/src/storage_files.rs"]
 mod storage_files;
 
-use std::path::Path;
-
-use jackdaw_testkit::{Random, Seeds};
+use jackdaw_testkit::{Random, Seeds, replay_corpus};
 
 use self::storage_files::{CORRECT, READ_ONLY, Target, WHOLE, check_samples, run};
 
@@ -21,16 +19,7 @@ fn the_samples_are_good() {
 #[test]
 fn every_input_of_the_corpus() {
     for target in Target::ALL {
-        let folder =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/storage/corpus").join(target.name());
-        let mut inputs: Vec<_> =
-            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        inputs.sort();
-        assert!(!inputs.is_empty(), "{} is empty", folder.display());
-        for path in inputs {
-            println!("{}", path.display());
-            run(target, &std::fs::read(&path).unwrap());
-        }
+        replay_corpus("storage", target.name(), |input| run(target, input));
     }
 }
 

@@ -95,10 +95,12 @@ impl Transaction<'_> {
             .push(value)
             .finish()?;
         self.storage.table_mut(schema::COMPARE_EXCHANGE)?.upsert(row)?;
+        self.state.changed.add_compare_exchange();
         Ok(())
     }
 
     pub(super) fn remove_compare_exchange(&mut self, key: &str) -> Result<bool> {
+        self.state.changed.add_compare_exchange();
         Ok(self.storage.table_mut(schema::COMPARE_EXCHANGE)?.delete(ids::lower(key).as_bytes())?)
     }
 }

@@ -321,6 +321,7 @@ impl Transaction<'_> {
     fn tell(&mut self, kind: ChangeKind, id: &str, collection: &Arc<str>, change_vector: &str) {
         let (id, change_vector) = (id.to_owned(), change_vector.to_owned());
         let collection = collection.clone();
+        self.state.changed.add_collection(&collection);
         self.state.events.push(Event::Document(DocumentChange { kind, id, collection, change_vector }));
     }
 }

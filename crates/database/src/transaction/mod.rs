@@ -7,6 +7,7 @@ pub(crate) mod hilo;
 mod identities;
 mod requests;
 mod tombstones;
+mod trees;
 
 use std::collections::HashMap;
 
@@ -15,6 +16,7 @@ use jackdaw_storage::{Environment, RowBuilder, WriteTransaction};
 
 use crate::Etag;
 use crate::clock;
+use crate::commits::Changed;
 use crate::database::Shared;
 use crate::error::Result;
 use crate::ids;
@@ -41,9 +43,13 @@ pub(crate) struct WriterState {
     collections: HashMap<String, u32>,
     /// Collections that this storage transaction made.
     new_collections: Vec<(u32, String)>,
-    /// By how much the number of documents changes, by collection.
+    /// By how much each write changes the number of a collection's documents: a collection may be there often.
     count_changes: Vec<(u32, i64)>,
+    /// How many of them earlier jobs left: those are not touched.
+    count_changes_kept: usize,
     events: Vec<Event>,
+    /// What commits are told to have changed; may name more than did.
+    changed: Changed,
     row: RowBuilder,
     context: Context,
     /// The writer resets its context after so many documents.
@@ -54,7 +60,7 @@ pub(crate) struct WriterState {
 pub(crate) struct Mark {
     cluster_writes: i64,
     new_collections: usize,
-    count_changes: Vec<(u32, i64)>,
+    count_changes: usize,
     events: usize,
 }
 
@@ -73,7 +79,9 @@ impl WriterState {
             collections: HashMap::new(),
             new_collections: Vec::new(),
             count_changes: Vec::new(),
+            count_changes_kept: 0,
             events: Vec::new(),
+            changed: Changed::default(),
             row: RowBuilder::new(),
             context: Context::new(),
             built: 0,
@@ -88,6 +96,7 @@ impl WriterState {
         self.new_collections.clear();
         self.count_changes.clear();
         self.events.clear();
+        self.changed.clear();
         let snapshot = environment.read()?;
         let about = snapshot.tree(schema::DATABASE)?;
         let counter = |key: &[u8]| about.get(key)?.map_or(Ok(0), schema::i64_of);
@@ -100,11 +109,13 @@ impl WriterState {
         Ok(())
     }
 
-    pub(crate) fn mark(&self) -> Mark {
+    /// What to return to should the job that now begins fail.
+    pub(crate) fn mark(&mut self) -> Mark {
+        self.count_changes_kept = self.count_changes.len();
         Mark {
             cluster_writes: self.cluster_writes,
             new_collections: self.new_collections.len(),
-            count_changes: self.count_changes.clone(),
+            count_changes: self.count_changes.len(),
             events: self.events.len(),
         }
     }
@@ -115,7 +126,7 @@ impl WriterState {
             self.collections.clear();
         }
         self.cluster_writes = mark.cluster_writes;
-        self.count_changes = mark.count_changes;
+        self.count_changes.truncate(mark.count_changes);
         self.events.truncate(mark.events);
     }
 
@@ -125,14 +136,19 @@ impl WriterState {
             // Before the commit: no reader may meet a document whose collection has no name yet.
             shared.collections.add(*number, name);
         }
-        if self.count_changes.iter().any(|(_, change)| *change != 0) {
+        self.count_changes.sort_unstable();
+        let by_collection = self.count_changes.chunk_by(|one, other| one.0 == other.0);
+        let sums =
+            by_collection.map(|changes| (changes[0].0, changes.iter().map(|change| change.1).sum::<i64>()));
+        let mut sums = sums.filter(|(_, change)| *change != 0).peekable();
+        if sums.peek().is_some() {
             let mut collections = storage.tree_mut(schema::COLLECTIONS)?;
-            for (number, change) in self.count_changes.iter().filter(|(_, change)| *change != 0) {
-                let name = shared.collections.name(*number);
+            for (number, change) in sums {
+                let name = shared.collections.name(number);
                 let key = ids::lower(&name);
                 if let Some(record) = collections.get(key.as_bytes())? {
                     let mut record = CollectionRecord::decode(record)?;
-                    record.documents = record.documents.saturating_add_signed(*change);
+                    record.documents = record.documents.saturating_add_signed(change);
                     collections.put(key.as_bytes(), &record.encode())?;
                 }
             }
@@ -156,6 +172,10 @@ impl WriterState {
         self.cluster_index_written = self.cluster_index;
         self.new_collections.clear();
         self.count_changes.clear();
+        if !self.changed.is_empty() {
+            shared.commits.tell(&self.changed);
+            self.changed.clear();
+        }
         for event in self.events.drain(..) {
             shared.notifications.publish(event);
         }
@@ -228,7 +248,8 @@ impl<'t> Transaction<'t> {
     }
 
     fn count(&mut self, collection: u32, change: i64) {
-        match self.state.count_changes.iter_mut().find(|(number, _)| *number == collection) {
+        let kept = self.state.count_changes_kept.min(self.state.count_changes.len());
+        match self.state.count_changes[kept..].iter_mut().find(|(number, _)| *number == collection) {
             Some((_, sum)) => *sum += change,
             None => self.state.count_changes.push((collection, change)),
         }

@@ -305,13 +305,7 @@ impl Codec {
         if left == 0 {
             return out;
         }
-        let mut word = if text.len() >= 8 {
-            crate::simd::word(&text[text.len() - 8..]) >> (8 * (8 - left))
-        } else {
-            let mut last = [0; 8];
-            last[..left].copy_from_slice(&text[at..]);
-            u64::from_le_bytes(last)
-        };
+        let mut word = crate::simd::last_word(text, left);
         while left > 0 {
             let step = self.step(word);
             target[out..out + 2].copy_from_slice(&step.code());

@@ -104,13 +104,7 @@ unsafe fn compress_short_avx512(codec: &Codec, text: &[u8], target: &mut [u8]) -
     if left == 0 {
         return Some(out);
     }
-    let mut word = if text.len() >= 8 {
-        crate::simd::word(&text[text.len() - 8..]) >> (8 * (8 - left))
-    } else {
-        let mut last = [0; 8];
-        last[..left].copy_from_slice(&text[at..]);
-        u64::from_le_bytes(last)
-    };
+    let mut word = crate::simd::last_word(text, left);
     let mut left = left as isize;
     while left > 0 {
         if word & 0xFF == 0 {

@@ -136,6 +136,17 @@ pub(crate) fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// Reads the last `size` bytes of a text, at least one and fewer than eight, as a little-endian word with zeros above.
+#[inline(always)]
+pub(crate) fn last_word(text: &[u8], size: usize) -> u64 {
+    if text.len() >= 8 {
+        return word(&text[text.len() - 8..]) >> (8 * (8 - size));
+    }
+    let mut last = [0; 8];
+    last[..size].copy_from_slice(&text[text.len() - size..]);
+    u64::from_le_bytes(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

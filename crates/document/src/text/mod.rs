@@ -6,5 +6,5 @@ pub(crate) mod parse;
 pub(crate) mod print;
 pub(crate) mod stream;
 
-pub use print::{ChunkPrinter, Style};
+pub use print::{ChunkPrinter, Style, append_json_string};
 pub use stream::TextStream;

@@ -355,6 +355,15 @@ fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
+/// Appends a text as a JSON string, in quotes and escaped.
+pub fn append_json_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let start = out.len();
+    out.extend_from_slice(text.as_bytes());
+    escape_from(out, start);
+    out.push(b'"');
+}
+
 /// Escapes what lies in `out` from `start` on, in place.
 pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
     // Counted without branches, so that the usual case, none, is fast.
