@@ -7,6 +7,7 @@ pub mod definition;
 mod directory;
 mod error;
 mod progress;
+pub mod reduce;
 mod store;
 mod workers;
 

@@ -21,6 +21,7 @@ pub(super) const CALL_OF_NOTHING: &str = "$callOfNothing";
 /// Texts beyond this are no scripts.
 const TEXT_SIZE_MAX: usize = 4 << 20;
 /// Commas that are put in where they are missing, at most.
+#[cfg(test)]
 const REPAIRS_MAX: usize = 64;
 
 /// A text that is a script.
@@ -62,6 +63,7 @@ pub(super) fn parse<R>(text: &str, read: impl FnOnce(&Program<'_>) -> R) -> Resu
 }
 
 /// The text with commas put in between properties where they are missing, which RavenDB's parser does not mind. Any other error is left for [`check`].
+#[cfg(test)]
 pub(super) fn with_missing_commas(text: &str) -> String {
     let mut repaired = text.to_owned();
     for _ in 0..REPAIRS_MAX {
