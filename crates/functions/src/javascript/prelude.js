@@ -179,7 +179,9 @@
     // Given to Rust, with every call that makes objects or reads them.
     const shared = {
         source, nothing, callOfNothing,
-        dateValue: (value) => (value instanceof Date ? dateValue.call(value) : undefined),
+        date: Date,
+        // Of what only pretends to be a date there is none.
+        dateValue: (value) => { try { return dateValue.call(value); } catch { return undefined; } },
         wellFormed, shown: (value) => wellFormed(shown(value) ?? 'undefined'),
     };
 

