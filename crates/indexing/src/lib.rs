@@ -25,6 +25,7 @@ mod plan;
 mod progress;
 mod references;
 mod statistics;
+pub mod reduce;
 mod store;
 mod view;
 mod waiting;

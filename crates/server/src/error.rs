@@ -10,6 +10,7 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
 use jackdaw_indexing::Error as IndexingError;
+use jackdaw_query::Error as QueryError;
 use jackdaw_smuggler::Error as SmugglerError;
 use jackdaw_storage::Error as StorageError;
 use serde_json::{Map, Value};
@@ -97,6 +98,15 @@ kinds! {
     SorterCompilation => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Compilation.SorterCompilationException";
     /// Documents were stored, but were not indexed in the time that the request gave.
     IndexingTimeout => REQUEST_TIMEOUT, "Raven.Client.Exceptions.RavenTimeoutException";
+    // ---- queries ----
+    /// The text of a query is not RQL.
+    QueryParse => INTERNAL_SERVER_ERROR, "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
+    /// The text of a query makes no sense.
+    InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
+    /// A function in JavaScript failed.
+    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// It took longer than the asker waits.
+    TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -323,6 +333,26 @@ fn violation(violation: &ClusterViolation) -> Value {
     serde_json::json!({
         "Id": violation.id, "Type": kind, "Expected": violation.expected, "Actual": violation.actual,
     })
+}
+
+/// Errors of queries.
+impl From<QueryError> for WireError {
+    fn from(error: QueryError) -> WireError {
+        let message = error.to_string();
+        match error {
+            QueryError::Parse(_) => ErrorKind::QueryParse.error(message),
+            QueryError::Invalid(_) => ErrorKind::InvalidQuery.error(message),
+            QueryError::NoIndex(_) => ErrorKind::IndexDoesNotExist.error(message),
+            QueryError::Argument(_) => ErrorKind::UnknownArgument.error(message),
+            QueryError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
+            QueryError::NotSupported(_) => ErrorKind::NotSupported.error(message),
+            QueryError::TimedOut(_) => ErrorKind::TimedOut.error(message),
+            QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
+            QueryError::Document(error) => error.into(),
+            QueryError::Database(error) => error.into(),
+            _ => ErrorKind::Internal.error(message),
+        }
+    }
 }
 
 /// A text that is no JSON, or no document that can be stored.

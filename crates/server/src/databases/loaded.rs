@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use http::HeaderValue;
 use jackdaw_database::{ClusterIndex, Database, DatabaseOptions};
 use jackdaw_indexing::{Indexes, Options as IndexingOptions, Workers};
+use jackdaw_query::Engine;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Result;
@@ -27,6 +28,7 @@ pub(crate) struct LoadedDatabase {
     indexes: Indexes,
     record: Arc<ArcSwap<DatabaseRecord>>,
     operations: Arc<Operations>,
+    queries: Engine,
     closing: CancellationToken,
     cluster_transaction_id: HeaderValue,
     loaded_at: Instant,
@@ -54,6 +56,7 @@ impl LoadedDatabase {
         let cluster_transaction_id = HeaderValue::from_str(database.cluster_transaction_id().as_str());
         Ok(LoadedDatabase {
             operations,
+            queries: Engine::default(),
             record,
             closing: CancellationToken::new(),
             cluster_transaction_id: cluster_transaction_id.unwrap_or(HeaderValue::from_static("")),
@@ -76,6 +79,11 @@ impl LoadedDatabase {
     /// Work that goes on in this database.
     pub(crate) fn operations(&self) -> &Arc<Operations> {
         &self.operations
+    }
+
+    /// What answers its queries.
+    pub(crate) fn queries(&self) -> &Engine {
+        &self.queries
     }
 
     /// Becomes cancelled when the database closes; whoever holds it for long (sockets, streams) must let go of it then.

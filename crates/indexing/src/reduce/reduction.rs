@@ -1,0 +1,53 @@
+//! What makes few results of many.
+
+use jackdaw_document::Document;
+
+use super::error::{Error, Result};
+use super::pack::{append_document, documents};
+
+/// Why a reduce function failed, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReduceError(pub String);
+
+impl From<Error> for ReduceError {
+    fn from(error: Error) -> ReduceError {
+        ReduceError(error.to_string())
+    }
+}
+
+/// Reduces packs of results that have one key. It is applied again to what it made, so it must be associative: reducing parts and then their
+/// reductions gives what reducing everything gives.
+///
+/// Each thread that reduces has one of its own, so that it may keep memory from call to call.
+pub trait Reduction: Send {
+    /// Appends the reduction of `packs` (at least one, in the order of their entries) to `out`. What it appends is a pack itself, which may
+    /// be empty: the key has no result then.
+    ///
+    /// Errors: what the function says. What was appended is then ignored, and the key has no result until one of these packs changes.
+    fn reduce(&mut self, key: &[u8], packs: &[&[u8]], out: &mut Vec<u8>) -> Result<(), ReduceError>;
+}
+
+/// A function over documents as a [`Reduction`]: it is given the documents of all packs and hands each result to its second argument, as the bytes
+/// of a document.
+pub struct DocumentReduction<F>(pub F);
+
+impl<F> Reduction for DocumentReduction<F>
+where
+    F: FnMut(&mut dyn Iterator<Item = Document<'_>>, &mut dyn FnMut(&[u8])) -> Result<(), ReduceError> + Send,
+{
+    fn reduce(&mut self, _key: &[u8], packs: &[&[u8]], out: &mut Vec<u8>) -> Result<(), ReduceError> {
+        let mut damage = None;
+        let mut all = packs.iter().flat_map(|pack| documents(pack)).map_while(|document| match document {
+            Ok(document) => Some(document),
+            Err(error) => {
+                damage = Some(error);
+                None
+            }
+        });
+        (self.0)(&mut all, &mut |result| append_document(out, result))?;
+        match damage {
+            None => Ok(()),
+            Some(error) => Err(error.into()),
+        }
+    }
+}
