@@ -11,6 +11,7 @@ mod configuration;
 mod documents;
 mod health;
 mod hilo;
+mod indexes;
 mod landing;
 mod list_databases;
 mod listing;
@@ -28,6 +29,7 @@ mod smuggler;
 mod statistics;
 mod streams;
 mod topology;
+mod wait_for_indexes;
 
 use crate::router::Router;
 use crate::routes::{Route, Routes};
@@ -46,6 +48,7 @@ pub(crate) fn router() -> Router<Route> {
     documents::routes(&mut routes);
     health::routes(&mut routes);
     hilo::routes(&mut routes);
+    indexes::routes(&mut routes);
     landing::routes(&mut routes);
     list_databases::routes(&mut routes);
     logs::routes(&mut routes);
