@@ -8,6 +8,7 @@
 //! | what is asked | [`Request`] |
 //! | names resolved, arguments checked, the way to the results chosen | `plan` |
 //! | collections, indexes | `execute` |
+//! | conditions and orders as the search index takes them | `search` |
 //! | one run: filter, distinct, paging | `run`, `row` |
 //! | results and what stands around them, as text | `answer` |
 //! | documents that come along | [`includes`] |
@@ -25,6 +26,7 @@ mod plan;
 mod request;
 mod row;
 mod run;
+mod search;
 mod sink;
 
 pub use answer::envelope::Layout;

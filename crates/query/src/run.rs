@@ -109,11 +109,10 @@ impl<'r> Run<'r> {
 
     /// The field as the index stores it, where projections may take it from there.
     pub(crate) fn stored_field<'v>(&self, row: &Row<'v>, name: &str) -> Option<Value<'v>> {
-        if row.document.is_none()
-            || matches!(
-                self.request.projection,
-                ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow
-            )
+        if matches!(
+            self.request.projection,
+            ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow
+        ) && row.document.is_some()
         {
             return None;
         }
@@ -207,7 +206,10 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Takes what was found. Breaks when no more is wanted.
-    pub(crate) fn add(&mut self, mut row: Row<'r>) -> Result<ControlFlow<()>> {
+    pub(crate) fn add<'s>(&mut self, mut row: Row<'s>) -> Result<ControlFlow<()>>
+    where
+        'r: 's,
+    {
         if self.left == 0 {
             return Ok(ControlFlow::Break(()));
         }
@@ -260,7 +262,7 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Prints a result; where its content ends and its metadata begins.
-    fn print(&mut self, row: &Row<'r>) -> Result<usize> {
+    fn print(&mut self, row: &Row<'_>) -> Result<usize> {
         let run = self.run;
         match &run.plan.projection {
             Projection::Results { .. } => {
@@ -298,7 +300,7 @@ impl<'r, 'o> Results<'r, 'o> {
         }
     }
 
-    fn end_projection(&mut self, row: &Row<'r>) -> usize {
+    fn end_projection(&mut self, row: &Row<'_>) -> usize {
         let end = self.out.len();
         let from_index = row.document.is_none();
         result::print_projection_metadata(row, true, from_index, self.out);
@@ -307,7 +309,7 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Notes what a result includes: of a projection, what stands in it.
-    fn collect(&mut self, row: &Row<'r>, start: usize) -> Result<()> {
+    fn collect(&mut self, row: &Row<'_>, start: usize) -> Result<()> {
         let wanted = &self.run.plan.wanted;
         match (&self.run.plan.projection, &row.document) {
             (Projection::Results { .. }, Some(document)) => {

@@ -105,6 +105,8 @@ kinds! {
     InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
     /// A function in JavaScript failed.
     JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// There is no sorter of this name.
+    NoSorter => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException";
     /// It took longer than the asker waits.
     TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
     // ---- everything else ----
@@ -350,6 +352,8 @@ impl From<QueryError> for WireError {
             QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
             QueryError::Document(error) => error.into(),
             QueryError::Database(error) => error.into(),
+            QueryError::NoSorter(_) => ErrorKind::NoSorter.error(message),
+            QueryError::Indexing(error) => error.into(),
             _ => ErrorKind::Internal.error(message),
         }
     }

@@ -1,3 +1,4 @@
 //! Running plans: one way for collections, one for indexes.
 
 pub(crate) mod collection;
+pub(crate) mod index;

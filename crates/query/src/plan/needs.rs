@@ -25,13 +25,13 @@ pub(crate) fn definition(
     let mut definition = AutoDefinition::new(collection.unwrap_or(ALL_DOCUMENTS));
     for key in &tree.group_by {
         let (path, array) = group_key(&key.expression, aliases, text)?;
-        definition
-            .group_by_fields
-            .insert(path, AutoField { group_by_array: array, ..AutoField::default() });
+        definition.group_by_fields.insert(path, AutoField { group_by_array: array, ..AutoField::default() });
     }
     let mut failed = None;
     let mut note = |used: FieldUse<'_>| {
-        if matches!(used.usage, Usage::Grouped) || matches!(used.usage, Usage::Argument(call) if call.is("array")) {
+        if matches!(used.usage, Usage::Grouped)
+            || matches!(used.usage, Usage::Argument(call) if call.is("array"))
+        {
             return;
         }
         if let Err(error) = add(&mut definition, used, aliases, text) {
@@ -73,10 +73,11 @@ pub(crate) fn definition(
         if counts || definition.map_fields.contains_key(COUNT) || definition.map_fields.is_empty() {
             definition.field(COUNT).aggregation = Aggregation::Count;
         }
-        if let Some((path, _)) = definition.map_fields.iter().find(|(_, field)| field.aggregation == Aggregation::None) {
-            let message = format!(
-                "Field '{path}' isn't neither an aggregation operation nor part of the group by key"
-            );
+        if let Some((path, _)) =
+            definition.map_fields.iter().find(|(_, field)| field.aggregation == Aggregation::None)
+        {
+            let message =
+                format!("Field '{path}' isn't neither an aggregation operation nor part of the group by key");
             return Err(Error::invalid(text, tree.span, message));
         }
     }
@@ -93,10 +94,12 @@ fn group_key(expression: &Expression<'_>, aliases: &Aliases, text: &str) -> Resu
             };
             Ok((name_of(path, aliases, text)?, array))
         }
-        Expression::Call(call) if call.is("array") => match call.arguments.first().map(|first| &first.expression) {
-            Some(Expression::Field(path)) => Ok((name_of(path, aliases, text)?, GroupByArray::ByContent)),
-            _ => Err(Error::invalid(text, call.span, "array() expects a field")),
-        },
+        Expression::Call(call) if call.is("array") => {
+            match call.arguments.first().map(|first| &first.expression) {
+                Some(Expression::Field(path)) => Ok((name_of(path, aliases, text)?, GroupByArray::ByContent)),
+                _ => Err(Error::invalid(text, call.span, "array() expects a field")),
+            }
+        }
         other => Err(Error::invalid(text, other.span(), "GROUP BY expects a field or array()")),
     }
 }
@@ -104,7 +107,9 @@ fn group_key(expression: &Expression<'_>, aliases: &Aliases, text: &str) -> Resu
 fn add(definition: &mut AutoDefinition, used: FieldUse<'_>, aliases: &Aliases, text: &str) -> Result<()> {
     let name = match used.field {
         Field::Path(path) => name_of(path, aliases, text)?,
-        Field::Quoted(name) if name.starts_with("spatial.") => return add_quoted(definition, name, aliases, text),
+        Field::Quoted(name) if name.starts_with("spatial.") => {
+            return add_quoted(definition, name, aliases, text);
+        }
         Field::Quoted(name) => match parse_path(name) {
             Ok(path) => name_of(&path, aliases, text)?,
             Err(_) => name.to_owned(),
@@ -138,7 +143,12 @@ fn add_quoted(definition: &mut AutoDefinition, name: &str, aliases: &Aliases, te
     }
 }
 
-fn add_spatial(definition: &mut AutoDefinition, call: &Call<'_>, aliases: &Aliases, text: &str) -> Result<()> {
+fn add_spatial(
+    definition: &mut AutoDefinition,
+    call: &Call<'_>,
+    aliases: &Aliases,
+    text: &str,
+) -> Result<()> {
     let (name, spatial) = spatial_field(call, aliases, text)?;
     definition.field(&name).spatial = Some(spatial);
     Ok(())

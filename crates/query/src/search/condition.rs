@@ -4,7 +4,7 @@
 
 use jackdaw_database::{clock, ids};
 use jackdaw_rql::tree::{Between, Call, Comparison, ComparisonOperator, Expression, In, Value as Literal};
-use jackdaw_search::{Bound, Operator, Query, Value};
+use jackdaw_search::{Bound, Operator, Query, Searcher, Value};
 
 use crate::error::{Error, Result};
 use crate::parameters::{Scalar, flatten};
@@ -20,6 +20,7 @@ const SIMILARITY: f32 = 0.5;
 pub(crate) struct Conditions<'c> {
     pub(crate) run: &'c Run<'c>,
     pub(crate) names: Names<'c>,
+    pub(crate) searcher: &'c Searcher,
 }
 
 /// What is compared: an entry's key, or a field.
@@ -44,7 +45,9 @@ impl Conditions<'_> {
     }
 
     pub(crate) fn of(&self, expression: &Expression<'_>, exact: bool) -> Result<Query> {
-        let all = |list: &[Expression<'_>]| list.iter().map(|each| self.of(each, exact)).collect::<Result<Vec<_>>>();
+        let all = |list: &[Expression<'_>]| {
+            list.iter().map(|each| self.of(each, exact)).collect::<Result<Vec<_>>>()
+        };
         Ok(match expression {
             Expression::And(junction) => Query::And(all(&junction.operands)?),
             Expression::Or(junction) => Query::Or(all(&junction.operands)?),
@@ -65,14 +68,18 @@ impl Conditions<'_> {
             Expression::Call(call) if call.is("id") => Ok(Subject::Key),
             Expression::Call(call) if call.is("count") => Ok(Subject::Field(COUNT.to_owned())),
             Expression::Call(call) if call.is("sum") || call.is("array") => match call.arguments.first() {
-                Some(argument) => Ok(Subject::Field(self.names.of_argument(&argument.expression, Use::Values)?)),
+                Some(argument) => {
+                    Ok(Subject::Field(self.names.of_argument(&argument.expression, Use::Values)?))
+                }
                 None => Err(self.invalid(expression, "Expected a field here")),
             },
             Expression::Call(call) if call.is("key") => match &*self.run.plan.tree.group_by {
                 [key] => self.subject(&key.expression, exact),
                 _ => Err(self.invalid(expression, "key() needs a GROUP BY of one field")),
             },
-            Expression::Field(path) if path.as_name() == Some(jackdaw_database::metadata::ID) => Ok(Subject::Key),
+            Expression::Field(path) if path.as_name() == Some(jackdaw_database::metadata::ID) => {
+                Ok(Subject::Key)
+            }
             other => Ok(Subject::Field(self.names.of_argument(other, usage)?)),
         }
     }
@@ -87,7 +94,9 @@ impl Conditions<'_> {
                 Some(key) => self.run.parameters().value(&self.run.plan.text, &key.expression)?,
                 None => Scalar::Null,
             };
-            let Scalar::Text(key) = key else { return Err(self.invalid(expression, "cmpxchg() expects a key")) };
+            let Scalar::Text(key) = key else {
+                return Err(self.invalid(expression, "cmpxchg() expects a key"));
+            };
             let found = self.run.snapshot().compare_exchange(&key)?;
             return Ok(found.and_then(|found| found.value.get("Object")).map_or(Scalar::Null, Scalar::of));
         }
@@ -133,7 +142,8 @@ impl Conditions<'_> {
                 return match comparison.operator {
                     ComparisonOperator::Equal => Ok(found),
                     ComparisonOperator::NotEqual => Ok(Query::Not(Box::new(found))),
-                    _ => Err(self.invalid(&comparison.left, "id() can be compared with =, !=, in and startsWith()")),
+                    _ => Err(self
+                        .invalid(&comparison.left, "id() can be compared with =, !=, in and startsWith()")),
                 };
             }
             Subject::Field(field) => field,
@@ -151,7 +161,9 @@ impl Conditions<'_> {
 
     fn between(&self, between: &Between<'_>, exact: bool) -> Result<Query> {
         let Subject::Field(field) = self.subject(&between.operand, exact)? else {
-            return Err(self.invalid(&between.operand, "id() can be compared with =, !=, in and startsWith()"));
+            return Err(
+                self.invalid(&between.operand, "id() can be compared with =, !=, in and startsWith()")
+            );
         };
         let bound = |expression: &Expression<'_>| -> Result<Bound> {
             Ok(match self.value(expression)? {
@@ -172,7 +184,10 @@ impl Conditions<'_> {
                 Err(found) => failed = Some(found),
             });
             if let Some(found) = failed {
-                return Err(self.invalid(expression, format!("Expected a list of single values, but got {found} in it")));
+                return Err(self.invalid(
+                    expression,
+                    format!("Expected a list of single values, but got {found} in it"),
+                ));
             }
         }
         Ok(match self.subject(&one_of.operand, exact)? {
@@ -195,7 +210,14 @@ impl Conditions<'_> {
         let (Some(first), second) = (argument(0), argument(1)) else {
             return Err(self.invalid(expression, format!("Method {}() is no condition", call.name)));
         };
-        let needed = || second.ok_or_else(|| self.invalid(expression, format!("Method {}() expects second argument to be provided", call.name)));
+        let needed = || {
+            second.ok_or_else(|| {
+                self.invalid(
+                    expression,
+                    format!("Method {}() expects second argument to be provided", call.name),
+                )
+            })
+        };
         let values = if exact { Use::Exact } else { Use::Values };
         let name = call.name.to_ascii_lowercase();
         Ok(match &*name {
@@ -212,22 +234,32 @@ impl Conditions<'_> {
                 };
                 let mut texts = Vec::new();
                 flatten(self.scalar(needed()?)?, &mut |scalar| texts.push(text_of(&scalar)));
-                let mut all: Vec<Query> =
-                    texts.into_iter().map(|text| Query::Search { field: field.clone(), text, operator }).collect();
+                let mut all: Vec<Query> = texts
+                    .into_iter()
+                    .map(|text| Query::Search { field: field.clone(), text, operator })
+                    .collect();
                 match all.len() {
                     1 => all.swap_remove(0),
                     _ => Query::Or(all),
                 }
             }
-            "lucene" => {
-                Query::Lucene { field: self.names.of_argument(first, values)?, text: self.text(needed()?)?, exact }
-            }
+            "lucene" => Query::Lucene {
+                field: self.names.of_argument(first, values)?,
+                text: self.text(needed()?)?,
+                exact,
+            },
             "startswith" => match self.subject(first, exact)? {
                 Subject::Key => Query::KeyPrefix(ids::lower(&self.text(needed()?)?).into_owned()),
                 Subject::Field(field) => Query::Prefix { field, text: self.text(needed()?)?, exact },
             },
-            "endswith" => Query::Suffix { field: self.names.of_argument(first, values)?, text: self.text(needed()?)?, exact },
-            "regex" => Query::Regex { field: self.names.of_argument(first, values)?, pattern: self.text(needed()?)? },
+            "endswith" => Query::Suffix {
+                field: self.names.of_argument(first, values)?,
+                text: self.text(needed()?)?,
+                exact,
+            },
+            "regex" => {
+                Query::Regex { field: self.names.of_argument(first, values)?, pattern: self.text(needed()?)? }
+            }
             "exists" => Query::Exists { field: self.names.of_argument(first, Use::Values)? },
             "fuzzy" => {
                 let similarity = match second {
@@ -252,9 +284,15 @@ impl Conditions<'_> {
                     other => return Err(self.invalid(other, "proximity() expects search()")),
                 };
                 if slop < 1.0 || slop.fract() != 0.0 {
-                    return Err(self.invalid(needed()?, "Proximity distance must be an integer of at least 1"));
+                    return Err(
+                        self.invalid(needed()?, "Proximity distance must be an integer of at least 1")
+                    );
                 }
-                Query::Proximity { field: self.names.of_argument(field, Use::Words)?, text: self.text(words)?, slop: slop as u32 }
+                Query::Proximity {
+                    field: self.names.of_argument(field, Use::Words)?,
+                    text: self.text(words)?,
+                    slop: slop as u32,
+                }
             }
             "intersect" => {
                 let all = call.arguments.iter().map(|each| self.of(&each.expression, exact));
@@ -270,7 +308,9 @@ impl Conditions<'_> {
         match self.scalar(expression)? {
             Scalar::Long(value) => Ok(value as f64),
             Scalar::Double(value) => Ok(value),
-            other => Err(self.invalid(expression, format!("Expected a number, but got {}", other.type_name()))),
+            other => {
+                Err(self.invalid(expression, format!("Expected a number, but got {}", other.type_name())))
+            }
         }
     }
 

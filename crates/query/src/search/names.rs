@@ -6,8 +6,8 @@ use jackdaw_rql::tree::{Expression, Path};
 use jackdaw_rql::{Span, parse_expression, parse_path};
 
 use crate::error::{Error, Result};
-use crate::plan::needs::{name_of, spatial_field};
 use crate::plan::Aliases;
+use crate::plan::needs::{name_of, spatial_field};
 
 /// What a field is used for, which in automatic indexes decides on its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,9 @@ impl Names<'_> {
             Expression::Literal(literal) => match literal.value.as_str() {
                 Some(name) if name.starts_with("spatial.") => match parse_expression(name) {
                     Ok(call @ Expression::Call(_)) => self.of_argument(&call, usage),
-                    _ => Err(Error::invalid(self.text, literal.span, format!("'{name}' is no spatial field"))),
+                    _ => {
+                        Err(Error::invalid(self.text, literal.span, format!("'{name}' is no spatial field")))
+                    }
                 },
                 Some(name) => match parse_path(name) {
                     Ok(path) => {

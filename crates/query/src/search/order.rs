@@ -76,7 +76,8 @@ fn of_call(run: &Run<'_>, names: &Names<'_>, key: &OrderKey<'_>, call: &Call<'_>
         }
     }
     if call.is("custom") {
-        let name = call.arguments.get(1).map(|name| run.parameters().value(text, &name.expression)).transpose()?;
+        let name =
+            call.arguments.get(1).map(|name| run.parameters().value(text, &name.expression)).transpose()?;
         let name = match name {
             Some(Scalar::Text(name)) => name.into_owned(),
             _ => String::new(),

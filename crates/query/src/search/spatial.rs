@@ -26,7 +26,11 @@ pub(crate) fn relation(run: &Run<'_>, names: &Names<'_>, call: &Call<'_>) -> Res
         return Err(Error::invalid(&run.plan.text, call.span, "Expected a field and a shape"));
     };
     let Expression::Call(shape) = &shape.expression else {
-        return Err(Error::invalid(&run.plan.text, shape.expression.span(), "Expected a shape: spatial.circle, spatial.wkt or spatial.point"));
+        return Err(Error::invalid(
+            &run.plan.text,
+            shape.expression.span(),
+            "Expected a shape: spatial.circle, spatial.wkt or spatial.point",
+        ));
     };
     let error_percentage = match call.arguments.get(2) {
         Some(argument) => optional_number(run, argument)?.unwrap_or(ERROR_PERCENTAGE),
@@ -55,12 +59,17 @@ fn shape_of(run: &Run<'_>, call: &Call<'_>) -> Result<Shape> {
         });
     }
     if call.is("spatial.point") {
-        return Ok(Shape::Point { latitude: number(run, argument(0)?)?, longitude: number(run, argument(1)?)? });
+        return Ok(Shape::Point {
+            latitude: number(run, argument(0)?)?,
+            longitude: number(run, argument(1)?)?,
+        });
     }
     if call.is("spatial.wkt") {
         let wkt = argument(0)?;
         return match run.parameters().value(&run.plan.text, &wkt.expression)? {
-            Scalar::Text(text) => Ok(Shape::Wkt { text: text.into_owned(), units: units(run, call.arguments.get(1))? }),
+            Scalar::Text(text) => {
+                Ok(Shape::Wkt { text: text.into_owned(), units: units(run, call.arguments.get(1))? })
+            }
             other => {
                 let message = format!("Expected WKT as a string, but got {}", other.type_name());
                 Err(Error::invalid(&run.plan.text, wkt.expression.span(), message))
@@ -74,7 +83,9 @@ fn number(run: &Run<'_>, argument: &Argument<'_>) -> Result<f64> {
     match run.parameters().value(&run.plan.text, &argument.expression)? {
         Scalar::Long(value) => Ok(value as f64),
         Scalar::Double(value) => Ok(value),
-        Scalar::Text(text) if text.trim().parse::<f64>().is_ok() => Ok(text.trim().parse().unwrap_or_default()),
+        Scalar::Text(text) if text.trim().parse::<f64>().is_ok() => {
+            Ok(text.trim().parse().unwrap_or_default())
+        }
         other => {
             let message = format!("Expected a number, but got {}", other.type_name());
             Err(Error::invalid(&run.plan.text, argument.expression.span(), message))
@@ -106,7 +117,11 @@ fn units(run: &Run<'_>, argument: Option<&Argument<'_>>) -> Result<Option<Units>
     match &*name.to_ascii_lowercase() {
         "kilometers" => Ok(Some(Units::Kilometers)),
         "miles" => Ok(Some(Units::Miles)),
-        _ => Err(Error::invalid(text, argument.expression.span(), format!("'{name}' is neither Kilometers nor Miles"))),
+        _ => Err(Error::invalid(
+            text,
+            argument.expression.span(),
+            format!("'{name}' is neither Kilometers nor Miles"),
+        )),
     }
 }
 
@@ -119,7 +134,9 @@ pub(crate) fn distance(run: &Run<'_>, names: &Names<'_>, call: &Call<'_>) -> Res
         return Err(Error::invalid(text, call.span, "spatial.distance() expects a field and a point"));
     };
     let (latitude, longitude) = match shape_of(run, point)? {
-        Shape::Point { latitude, longitude } | Shape::Circle { latitude, longitude, .. } => (latitude, longitude),
+        Shape::Point { latitude, longitude } | Shape::Circle { latitude, longitude, .. } => {
+            (latitude, longitude)
+        }
         Shape::Wkt { text: wkt, .. } => center_of(&wkt)
             .ok_or_else(|| Error::invalid(text, point.span, "spatial.distance() expects a point"))?,
     };
