@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::execute::collection::{self, Outcome};
 use crate::execute::index::{self, Opened};
 use crate::plan::cache::Plans;
+use crate::plan::field::Origin;
 use crate::plan::{Access, Ids, Plan};
 use crate::request::Request;
 use crate::run::Run;
@@ -24,6 +25,17 @@ const FIRST_WAIT_MAX: Duration = Duration::from_secs(15);
 #[derive(Default)]
 pub struct Engine {
     plans: Plans,
+}
+
+/// What a query is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its answer.
+    Read,
+    /// The documents found are changed by its `update` clause.
+    Update,
+    /// The documents found are deleted.
+    Delete,
 }
 
 /// A query whose text is understood, and may be run.
@@ -39,10 +51,7 @@ impl Engine {
     pub fn prepare<'r>(&self, request: Request<'r>) -> Result<Prepared<'r>> {
         let plan = self.plans.get(&request.text)?;
         if plan.tree.update.is_some() {
-            return Err(Error::Invalid(format!(
-                "A query that reads has no UPDATE clause\nQuery: {}",
-                request.text
-            )));
+
         }
         Ok(Prepared { plan, request })
     }
@@ -60,7 +69,7 @@ impl Engine {
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
         let Prepared { plan, request } = prepared;
-        if layout != Layout::Answer && !plan.wanted.is_empty() {
+        if !matches!(layout, Layout::Answer | Layout::Ids) && !plan.wanted.is_empty() {
             return Err(Error::NotSupported("Includes are not supported by this type of query.".to_owned()));
         }
         let opened = open(indexes, plan, request)?;
@@ -154,6 +163,38 @@ impl Engine {
 }
 
 impl Prepared<'_> {
+    /// The script of `update`, which knows the document by its alias and what `load` loads.
+    #[must_use]
+    pub fn script(&self) -> Option<String> {
+        let tree = &self.plan.tree;
+        let update = tree.update.as_ref()?;
+        let mut script = String::new();
+        for declaration in &tree.declarations {
+            let parameters: Vec<&str> = declaration.parameters.iter().map(|name| &*name.text).collect();
+            script += &format!(
+                "function {}({}) {{{}}} ",
+                declaration.name.text,
+                parameters.join(", "),
+                declaration.body.text
+            );
+        }
+        if let Some(alias) = &tree.from.alias {
+            script += &format!("let {} = this; ", alias.text);
+        }
+        for (load, path) in tree.load.iter().zip(&self.plan.loads) {
+            let origin = match path.origin {
+                Origin::Result => "this",
+                Origin::Loaded(number) => tree.load.get(number).map_or("this", |load| &load.alias.text),
+            };
+            let mut value = origin.to_owned();
+            for name in path.path.text().replace("[]", "").split('.') {
+                value += &format!("?.[{}]", serde_json::Value::from(name));
+            }
+            script += &format!("let {} = load({value}); ", load.alias.text);
+        }
+        Some(script + &update.text)
+    }
+
     /// Whether the answer is a page of few documents found without a search, so that it is there in no time.
     #[must_use]
     pub fn is_brief(&self) -> bool {

@@ -39,6 +39,9 @@ pub enum Error {
     /// The request's JSON is not what it must be.
     #[error(transparent)]
     Document(#[from] jackdaw_document::Error),
+    /// There is no document that the query names.
+    #[error("{0}")]
+    NoDocument(String),
     /// There is no sorter of this name.
     #[error("There is no sorter with '{0}' name.")]
     NoSorter(String),

@@ -30,7 +30,7 @@ mod search;
 mod sink;
 
 pub use answer::envelope::Layout;
-pub use engine::{Engine, Prepared};
+pub use engine::{Engine, Prepared, Purpose};
 pub use error::{Error, Result};
 pub use execute::collection::Outcome;
 pub use request::{ProjectionBehavior, Request, parse_duration};

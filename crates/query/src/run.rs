@@ -226,12 +226,12 @@ impl<'r, 'o> Results<'r, 'o> {
             }
             self.counts.passed += 1;
         }
-        let distinct = run.plan.projection.is_distinct();
+        let distinct = run.plan.projection.is_distinct() && self.layout != Layout::Ids;
         if !distinct && self.skip > 0 {
             self.skip -= 1;
             return Ok(ControlFlow::Continue(()));
         }
-        if let Projection::Script { .. } = &run.plan.projection {
+        if let (Projection::Script { .. }, false) = (&run.plan.projection, self.layout == Layout::Ids) {
             return Err(Error::NotSupported(
                 "Projections in JavaScript: not supported by this version of the server.".to_owned(),
             ));
@@ -251,7 +251,7 @@ impl<'r, 'o> Results<'r, 'o> {
                 return Ok(ControlFlow::Continue(()));
             }
         }
-        if !run.plan.wanted.is_empty() {
+        if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
             self.collect(&row, start)?;
         }
         envelope::after_result(self.layout, start, &self.context, &mut self.columns, self.out)?;
@@ -264,6 +264,13 @@ impl<'r, 'o> Results<'r, 'o> {
     /// Prints a result; where its content ends and its metadata begins.
     fn print(&mut self, row: &Row<'_>) -> Result<usize> {
         let run = self.run;
+        if self.layout == Layout::Ids {
+            if let Some(id) = row.id(Origin::Result) {
+                self.out.extend_from_slice(id.as_bytes());
+                self.out.push(0);
+            }
+            return Ok(self.out.len());
+        }
         match &run.plan.projection {
             Projection::Results { .. } => {
                 result::print_whole(row, run.fields(), self.out);

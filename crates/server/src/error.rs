@@ -103,12 +103,17 @@ kinds! {
     QueryParse => INTERNAL_SERVER_ERROR, "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
     /// The text of a query makes no sense.
     InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
-    /// A function in JavaScript failed.
-    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// There is no document that the query names.
+    DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
     /// There is no sorter of this name.
     NoSorter => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException";
     /// It took longer than the asker waits.
     TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
+    // ---- scripts ----
+    /// A script failed: it threw, or exceeded its limits.
+    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// A script is none.
+    JavaScriptParse => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -310,6 +315,8 @@ impl From<DatabaseError> for WireError {
             }
             DatabaseError::CollectionMismatch { .. } => ErrorKind::CollectionMismatch.error(message),
             DatabaseError::NotInCluster(_) => ErrorKind::NotInCluster.error(message),
+            DatabaseError::Script(_) => ErrorKind::JavaScript.error(message),
+            DatabaseError::ScriptSyntax { .. } => ErrorKind::JavaScriptParse.error(message),
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
             DatabaseError::CompareExchangeKeyTooBig { .. } => {
@@ -352,6 +359,7 @@ impl From<QueryError> for WireError {
             QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
             QueryError::Document(error) => error.into(),
             QueryError::Database(error) => error.into(),
+            QueryError::NoDocument(_) => ErrorKind::DocumentDoesNotExist.error(message),
             QueryError::NoSorter(_) => ErrorKind::NoSorter.error(message),
             QueryError::Indexing(error) => error.into(),
             _ => ErrorKind::Internal.error(message),

@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::answer::envelope::Layout;
 use crate::error::{Error, Result};
 use crate::execute::collection::Outcome;
+use crate::execute::{facets, suggestions};
 use crate::plan::field::Origin;
 use crate::plan::projection::{ItemValue, Projection};
 use crate::request::ProjectionBehavior;
@@ -104,7 +105,18 @@ pub(crate) fn run(
     out: &mut Vec<u8>,
     sink: &mut dyn Sink,
 ) -> Result<Outcome> {
+    match run.plan.projection {
+        Projection::Facets => return facets::run(run, opened, out, sink),
+        Projection::Suggestions => return suggestions::run(run, opened, out, sink),
+        _ => {}
+    }
     let mut state = opened.state(run)?;
+    if run.request.must_be_fresh && state.is_stale {
+        return Err(Error::InvalidOperation(format!(
+            "Cannot perform bulk operation. The query results are stale: the index '{}' is stale.",
+            state.index_name
+        )));
+    }
     if run.request.known_etag == Some(state.etag) {
         return Ok(Outcome::NotModified);
     }

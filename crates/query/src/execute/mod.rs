@@ -1,4 +1,5 @@
 //! Running plans: one way for collections, one for indexes.
 
 pub(crate) mod collection;
+pub(crate) mod facets;
 pub(crate) mod index;

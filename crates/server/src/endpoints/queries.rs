@@ -300,7 +300,7 @@ impl Answering {
     fn with_headers(&self, response: Response) -> Response {
         match self.layout {
             Layout::Answer => response.header(header::ETAG, self.etag.to_string()),
-            Layout::Stream | Layout::Lines => response,
+            Layout::Stream | Layout::Lines | Layout::Ids => response,
             Layout::Csv => {
                 let now = clock::date_text(clock::now_ticks());
                 let stamp: String = now.chars().filter(char::is_ascii_digit).take(12).collect();
