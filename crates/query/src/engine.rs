@@ -49,11 +49,20 @@ impl Engine {
     ///
     /// Errors: [`Error::Parse`], [`Error::Invalid`], [`Error::NotSupported`].
     pub fn prepare<'r>(&self, request: Request<'r>) -> Result<Prepared<'r>> {
-        let plan = self.plans.get(&request.text)?;
-        if plan.tree.update.is_some() {
+        self.prepare_for(request, Purpose::Read)
+    }
 
-        }
-        Ok(Prepared { plan, request })
+    /// As [`Engine::prepare`], for a query that does something to what it finds.
+    ///
+    /// Errors: as [`Engine::prepare`]; an `update` clause that is missing, or should not be there.
+    pub fn prepare_for<'r>(&self, request: Request<'r>, purpose: Purpose) -> Result<Prepared<'r>> {
+        let plan = self.plans.get(&request.text)?;
+        let wrong = match (purpose, &plan.tree.update) {
+            (Purpose::Update, None) => "Update operations must end with UPDATE clause",
+            (Purpose::Read | Purpose::Delete, Some(_)) => "Only update operations have an UPDATE clause",
+            _ => return Ok(Prepared { plan, request }),
+        };
+        Err(Error::Parse(format!("{wrong}\nQuery: {}", request.text)))
     }
 
     /// Runs a query: writes its answer to `out`, for `sink` to take. Blocks on indexes where it has to wait for one.

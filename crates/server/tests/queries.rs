@@ -21,7 +21,8 @@ struct Case {
 fn scripts() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/queries");
     let files = std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").path());
-    let mut scripts: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
+    let mut scripts: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
     scripts.sort();
     scripts
 }
@@ -166,7 +167,11 @@ fn scripts_are_answered_as_recorded() {
             if case.differs {
                 continue;
             }
-            assert!(!case.expected.is_empty() || case.text.contains("select"), "{name}:{} expects nothing", case.line);
+            assert!(
+                !case.expected.is_empty() || case.text.contains("select"),
+                "{name}:{} expects nothing",
+                case.line
+            );
             let body = json!({
                 "Query": case.text, "QueryParameters": case.parameters, "WaitForNonStaleResults": true,
             });

@@ -1,8 +1,8 @@
 //! `select facet(..)`: what a query finds, counted by terms and ranges of fields.
 
 use jackdaw_document::{Object, Value as Json};
-use jackdaw_rql::tree::{Argument, Call, ComparisonOperator, Expression, Projection, SelectItem};
 use jackdaw_rql::parse_expression;
+use jackdaw_rql::tree::{Argument, Call, ComparisonOperator, Expression, Projection, SelectItem};
 use jackdaw_search::{Bound, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, Value};
 
 use crate::answer::envelope::{self, Layout};
@@ -183,9 +183,14 @@ fn of_call(
             }
             Expression::Parameter(parameter) => match run.parameters().require(text, parameter)? {
                 Json::Object(object) => options = Some(object),
-                Json::Text(name) if field.is_none() && ranges.is_empty() => field = Some(name.to_str().into_owned()),
+                Json::Text(name) if field.is_none() && ranges.is_empty() => {
+                    field = Some(name.to_str().into_owned())
+                }
                 _ => {
-                    return Err(Error::InvalidOperation(format!("Parameter '{}' should contain JSON object.", parameter.name)));
+                    return Err(Error::InvalidOperation(format!(
+                        "Parameter '{}' should contain JSON object.",
+                        parameter.name
+                    )));
                 }
             },
             Expression::Field(path) if field.is_none() && ranges.is_empty() => {
@@ -197,7 +202,13 @@ fn of_call(
             condition @ (Expression::Comparison(_) | Expression::Between(_) | Expression::And(_)) => {
                 ranges.push(range(text, names.aliases, run.parameters(), condition)?);
             }
-            other => return Err(Error::invalid(text, other.span(), "facet() expects a field, ranges, aggregations and options")),
+            other => {
+                return Err(Error::invalid(
+                    text,
+                    other.span(),
+                    "facet() expects a field, ranges, aggregations and options",
+                ));
+            }
         }
     }
     facets.push(match (field, ranges.is_empty()) {
@@ -223,7 +234,12 @@ fn grouped(aggregates: Vec<(String, String, Number)>) -> (Vec<String>, Vec<(Stri
     (fields, all)
 }
 
-fn aggregate(text: &str, names: &Names<'_>, argument: &Argument<'_>, call: &Call<'_>) -> Result<(String, String, Number)> {
+fn aggregate(
+    text: &str,
+    names: &Names<'_>,
+    argument: &Argument<'_>,
+    call: &Call<'_>,
+) -> Result<(String, String, Number)> {
     let field = match call.arguments.first().map(|argument| &argument.expression) {
         Some(Expression::Field(path)) => name_of(path, names.aliases, text)?,
         Some(Expression::Literal(literal)) => literal.value.as_str().unwrap_or_default().to_owned(),
@@ -273,9 +289,9 @@ fn of_ranges(
     ranges: Vec<(FacetRange, String)>,
     aggregates: Vec<(String, String, Number)>,
 ) -> Facet {
-    let name = alias.map(str::to_owned).unwrap_or_else(|| {
-        ranges.first().map(|(range, _)| range.field.clone()).unwrap_or_default()
-    });
+    let name = alias
+        .map(str::to_owned)
+        .unwrap_or_else(|| ranges.first().map(|(range, _)| range.field.clone()).unwrap_or_default());
     let (fields, aggregates) = grouped(aggregates);
     let (ranges, texts) = ranges.into_iter().unzip();
     Facet {
@@ -311,7 +327,11 @@ fn range(
             Scalar::Bool(value) => Value::Bool(value),
             Scalar::Null | Scalar::Missing => Value::Null,
             Scalar::Other(value) => {
-                return Err(Error::invalid(text, expression.span(), format!("A range cannot end at {}", value.type_name())));
+                return Err(Error::invalid(
+                    text,
+                    expression.span(),
+                    format!("A range cannot end at {}", value.type_name()),
+                ));
             }
         };
         Ok((value, String::from_utf8_lossy(&shown).into_owned()))
@@ -327,7 +347,11 @@ fn range(
                 ComparisonOperator::GreaterEqual => (Bound::Included(value), Bound::Open),
                 ComparisonOperator::Equal => (Bound::Included(value.clone()), Bound::Included(value)),
                 ComparisonOperator::NotEqual => {
-                    return Err(Error::invalid(text, comparison.span, "A range of a facet cannot be of what differs"));
+                    return Err(Error::invalid(
+                        text,
+                        comparison.span,
+                        "A range of a facet cannot be of what differs",
+                    ));
                 }
             };
             let shown = format!("{field} {} {shown}", comparison.operator.as_str());
@@ -350,7 +374,9 @@ fn range(
                         let high = if part.high == Bound::Open { so_far.high } else { part.high };
                         (FacetRange { field: part.field, low, high }, format!("{texts} and {shown}"))
                     }
-                    Some(_) => return Err(Error::invalid(text, junction.span, "A range of a facet is of one field")),
+                    Some(_) => {
+                        return Err(Error::invalid(text, junction.span, "A range of a facet is of one field"));
+                    }
                 });
             }
             whole.ok_or_else(|| Error::invalid(text, junction.span, "Expected a range"))
@@ -366,11 +392,16 @@ fn of_setup(run: &Run<'_>, id: &str, facets: &mut Vec<Facet>) -> Result<()> {
     };
     let names = |value: Option<Json<'_>>| -> Vec<(String, String, Number)> {
         let mut all = Vec::new();
-        for (number, fields) in value.and_then(|value| value.as_object()).iter().flat_map(|object| object.iter()) {
+        for (number, fields) in
+            value.and_then(|value| value.as_object()).iter().flat_map(|object| object.iter())
+        {
             let Some(number) = Number::named(&number.to_str()) else { continue };
             for field in fields.as_array().iter().flat_map(|fields| fields.iter()) {
                 let name = |name: &str| {
-                    field.as_object().and_then(|field| option(&field, name)).and_then(|name| name.as_str().map(|name| name.into_owned()))
+                    field
+                        .as_object()
+                        .and_then(|field| option(&field, name))
+                        .and_then(|name| name.as_str().map(|name| name.into_owned()))
                 };
                 match field.as_str() {
                     Some(field) => all.push((field.to_string(), field.into_owned(), number)),
@@ -387,17 +418,24 @@ fn of_setup(run: &Run<'_>, id: &str, facets: &mut Vec<Facet>) -> Result<()> {
     };
     let list = |name: &str| setup.document.get(name).and_then(|list| list.as_array());
     for facet in list("Facets").iter().flat_map(|list| list.iter()).filter_map(|facet| facet.as_object()) {
-        let text = |name: &str| option(&facet, name).and_then(|value| value.as_str().map(|text| text.into_owned()));
+        let text =
+            |name: &str| option(&facet, name).and_then(|value| value.as_str().map(|text| text.into_owned()));
         let Some(field) = text("FieldName").or_else(|| text("Name")) else { continue };
         let shown = text("DisplayFieldName").unwrap_or_else(|| field.clone());
         let options = option(&facet, "Options").and_then(|options| options.as_object());
         facets.push(terms(&shown, &field, options.as_ref(), names(option(&facet, "Aggregations"))));
     }
     let aliases = Aliases::default();
-    for facet in list("RangeFacets").iter().flat_map(|list| list.iter()).filter_map(|facet| facet.as_object()) {
-        let shown = option(&facet, "DisplayFieldName").and_then(|value| value.as_str().map(|text| text.into_owned()));
+    for facet in list("RangeFacets").iter().flat_map(|list| list.iter()).filter_map(|facet| facet.as_object())
+    {
+        let shown =
+            option(&facet, "DisplayFieldName").and_then(|value| value.as_str().map(|text| text.into_owned()));
         let mut ranges = Vec::new();
-        for condition in option(&facet, "Ranges").and_then(|ranges| ranges.as_array()).iter().flat_map(|ranges| ranges.iter()) {
+        for condition in option(&facet, "Ranges")
+            .and_then(|ranges| ranges.as_array())
+            .iter()
+            .flat_map(|ranges| ranges.iter())
+        {
             let Some(condition) = condition.as_str() else { continue };
             let parsed = parse_expression(&condition).map_err(|error| Error::parse(&error, &condition))?;
             ranges.push(range(&condition, &aliases, Parameters::new(None), &parsed)?);

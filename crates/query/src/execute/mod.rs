@@ -3,3 +3,4 @@
 pub(crate) mod collection;
 pub(crate) mod facets;
 pub(crate) mod index;
+pub(crate) mod suggestions;

@@ -47,7 +47,8 @@ impl Options {
         // One client sends the `None` of its language.
         let filled = |name: &'static str| -> Result<Option<String>> {
             let value = query.get_filled(name)?.map(|value| value.into_owned());
-            Ok(value.filter(|value| !value.eq_ignore_ascii_case("none") && !value.eq_ignore_ascii_case("null")))
+            Ok(value
+                .filter(|value| !value.eq_ignore_ascii_case("none") && !value.eq_ignore_ascii_case("null")))
         };
         let flag = |name: &'static str| -> Result<bool> {
             Ok(filled(name)?.is_some_and(|value| value.eq_ignore_ascii_case("true")))
@@ -163,7 +164,9 @@ fn work(
         asked.must_be_fresh = !options.allow_stale;
         let prepared = database.queries().prepare_for(asked, purpose)?;
         let action = match prepared.script() {
-            Some(script) => Action::Patch(Patch::new(&script, query.get("QueryParameters").as_ref(), context)?),
+            Some(script) => {
+                Action::Patch(Patch::new(&script, query.get("QueryParameters").as_ref(), context)?)
+            }
             None => Action::Delete,
         };
         let mut ids = Vec::new();
@@ -183,8 +186,11 @@ fn work(
             Err(error) => Err(error.into()),
         }
     })?;
-    let ids: Vec<&str> =
-        ids.split(|byte| *byte == 0).filter(|id| !id.is_empty()).filter_map(|id| std::str::from_utf8(id).ok()).collect();
+    let ids: Vec<&str> = ids
+        .split(|byte| *byte == 0)
+        .filter(|id| !id.is_empty())
+        .filter_map(|id| std::str::from_utf8(id).ok())
+        .collect();
     let total = ids.len();
     let action = Arc::new(action);
     let mut details = Vec::new();
