@@ -29,7 +29,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `key.rs` | reduce keys as bytes that are equal when the keys are |
-//! | `pack.rs` | results as bytes: documents, or columns |
+//! | `pack.rs`, `columns.rs` | results as bytes: documents, or rows of numbers |
 //! | `batch.rs` | what the maps of a batch made, in memory |
 //! | `source.rs` | which results a document has, and what a batch changes |
 //! | `node.rs`, `record.rs` | the bytes of leaves and branches, and of a key's record |
@@ -42,6 +42,7 @@
 mod batch;
 mod bytes;
 mod check;
+mod columns;
 mod engine;
 mod error;
 mod key;
@@ -56,6 +57,7 @@ mod update;
 mod view;
 
 pub use batch::Batch;
+pub use columns::{ColumnField, ColumnKind, ColumnValue, Columns, ColumnsReduction};
 pub use engine::{Applied, Engine, Failure, Mark, Options};
 pub use error::{Error, Result};
 pub use key::{Key, KeyValue, hash};

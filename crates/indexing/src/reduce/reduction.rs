@@ -25,6 +25,13 @@ pub trait Reduction: Send {
     ///
     /// Errors: what the function says. What was appended is then ignored, and the key has no result until one of these packs changes.
     fn reduce(&mut self, key: &[u8], packs: &[&[u8]], out: &mut Vec<u8>) -> Result<(), ReduceError>;
+
+    /// Whether results that are added to a leaf may be reduced with the leaf's reduction, instead of with all that it was made of. Always right
+    /// where the reduction is associative; a function written by hand may not be (it counts what it is given), and then is at least
+    /// right for keys with one leaf.
+    fn is_incremental(&self) -> bool {
+        false
+    }
 }
 
 /// A function over documents as a [`Reduction`]: it is given the documents of all packs and hands each result to its second argument, as the bytes

@@ -7,7 +7,7 @@ use jackdaw_testkit::temporary_directory;
 use crate::model::{AddUp, Mapped, Model, Sums, key_of};
 
 fn reductions(threads: usize) -> Vec<Box<dyn Reduction>> {
-    (0..threads).map(|_| Box::new(AddUp) as Box<dyn Reduction>).collect()
+    (0..threads).map(|_| Box::new(AddUp(true)) as Box<dyn Reduction>).collect()
 }
 
 fn result(key: u32, number: i64) -> Mapped {

@@ -17,6 +17,7 @@ pub(crate) struct Shape {
     batch: usize,
     poison: bool,
     threads: usize,
+    incremental: bool,
     pub(crate) options: Options,
 }
 
@@ -30,12 +31,13 @@ impl Shape {
             batch: 1 + random.skewed(8),
             poison: random.one_in(4),
             threads: 1 + random.below(3),
+            incremental: random.one_in(2),
             options: Options { node_bytes_max: 64 + random.skewed(10), node_items_max: 4 + random.skewed(6) },
         }
     }
 
     pub(crate) fn reductions(&self) -> Vec<Box<dyn Reduction>> {
-        (0..self.threads).map(|_| Box::new(AddUp) as Box<dyn Reduction>).collect()
+        (0..self.threads).map(|_| Box::new(AddUp(self.incremental)) as Box<dyn Reduction>).collect()
     }
 
     fn result(&self, random: &mut Random) -> Mapped {
