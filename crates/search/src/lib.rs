@@ -7,16 +7,34 @@
 //! Nothing here knows where documents are kept or what a request looks like.
 #![forbid(unsafe_code)]
 
+mod analysis;
+mod cells;
+mod compile;
+mod directory;
+mod docs;
+mod encode;
 mod entry;
 mod error;
 mod facet;
+mod index;
+mod layout;
+mod merges;
 mod options;
+mod order;
 mod query;
 mod request;
+mod searcher;
+mod segment;
+mod spatial;
+mod stream;
+mod top;
+mod upkeep;
+mod writer;
 
 pub use entry::{Entry, FieldValue};
 pub use error::{Error, Result};
 pub use facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FacetValue};
+pub use index::Index;
 pub use options::{
     FieldOptions, Indexing, Schema, SpatialKind, SpatialOptions, SpatialStrategy, TermVector, Units,
 };
@@ -24,3 +42,6 @@ pub use query::{
     Bound, MoreLikeThis, MoreLikeThisSource, Operator, Query, Relation, Shape, SpatialQuery, Value,
 };
 pub use request::{Distance, Highlight, Hit, Page, Sort, SortBy, StringDistance, Suggest, SuggestSort};
+pub use searcher::Searcher;
+pub use stream::Stream;
+pub use writer::Writer;

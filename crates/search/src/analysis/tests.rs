@@ -1,0 +1,65 @@
+//! The terms of RavenDB 5.4's analyzers, as its `/indexes/terms` answered for the texts of `tests/data/analyzers.json` (but for
+//! characters outside the basic plane, which its answers show as two replacement characters).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Analyzer;
+
+#[test]
+fn terms_are_those_of_the_reference() {
+    let cases: Value = serde_json::from_str(include_str!("../../tests/data/analyzers.json")).unwrap();
+    let mut failures = Vec::new();
+    for case in cases.as_array().unwrap() {
+        let name = case["analyzer"].as_str().unwrap();
+        let text = case["text"].as_str().unwrap();
+        let expected: BTreeSet<String> =
+            case["terms"].as_array().unwrap().iter().map(|term| term.as_str().unwrap().to_owned()).collect();
+        let terms: BTreeSet<String> =
+            Analyzer::named("f", name).unwrap().terms(text).into_iter().map(|token| token.text).collect();
+        if terms != expected {
+            let missing: Vec<_> = expected.difference(&terms).collect();
+            let more: Vec<_> = terms.difference(&expected).collect();
+            failures.push(format!("{name} on {text:?}: missing {missing:?}, too many {more:?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn names_are_known_in_full_and_unknown_ones_refused() {
+    for name in [
+        "StandardAnalyzer",
+        "Lucene.Net.Analysis.Standard.StandardAnalyzer",
+        "Lucene.Net.Analysis.StandardAnalyzer",
+        "Lucene.Net.Analysis.Standard.StandardAnalyzer, Lucene.Net, Version=3.0.3.0",
+    ] {
+        assert_eq!(Analyzer::named("f", name).unwrap(), Analyzer::Standard, "{name}");
+    }
+    for name in ["Nope", "standardanalyzer", "CollationAnalyzer", "Lucene.Net.Analysis.De.GermanAnalyzer", ""]
+    {
+        let error = Analyzer::named("f", name).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("analyzer type"), "{error}");
+    }
+}
+
+#[test]
+fn words_that_are_too_long_are_left_out_or_cut() {
+    let long = "x".repeat(300);
+    assert!(Analyzer::Standard.terms(&long).is_empty());
+    let cut: Vec<usize> = Analyzer::Whitespace.terms(&long).iter().map(|token| token.text.len()).collect();
+    assert_eq!(cut, [255, 45]);
+    assert_eq!(Analyzer::Keyword.terms(&"x".repeat(16_383)).len(), 1);
+    assert!(Analyzer::Keyword.terms(&"x".repeat(16_384)).is_empty());
+}
+
+#[test]
+fn positions_count_stop_words() {
+    let places: Vec<(String, usize)> = Analyzer::Standard
+        .terms("the cat and the hat")
+        .into_iter()
+        .map(|token| (token.text, token.position))
+        .collect();
+    assert_eq!(places, [("cat".to_owned(), 1), ("hat".to_owned(), 4)]);
+}

@@ -1,0 +1,264 @@
+//! From an [`Entry`] to the terms and columns of its fields.
+//!
+//! | value | terms | columns |
+//! | --- | --- | --- |
+//! | null | `NULL_VALUE` | |
+//! | text | as the analyzer cuts it; `EMPTY_STRING` for the empty one | |
+//! | text that is a date and time, dates | ISO text with seven digits, analyzed where the field is | ticks |
+//! | long | its digits | long |
+//! | double | as it was written, without zeros at the end of its fraction; its integral part in `truncated` | long, truncated; double |
+//! | boolean | `true`, `false` | |
+//! | object | its JSON, as it is | |
+//!
+//! An entry's doubles are written only where a field has a number that is no long: else the longs are the doubles.
+
+use jackdaw_document::date::{DATE_TEXT_MAX, Date, TICKS_MAX, Zone};
+
+use crate::analysis::{Analyzer, RAW_MARK, is_too_long, lower_into};
+use crate::cells::{Cells, Stored};
+use crate::entry::{Entry, FieldValue};
+use crate::layout::{Columns, Layout, Part, Place, SEPARATOR};
+use crate::options::Indexing;
+
+/// The term of an explicit null.
+pub(crate) const NULL: &str = "NULL_VALUE";
+
+/// The term of the empty text.
+pub(crate) const EMPTY: &str = "EMPTY_STRING";
+
+/// The last integer up to which all are doubles.
+const EXACT_DOUBLE_MAX: i64 = 1 << 53;
+
+/// The cells of an entry, the `order`th that was ever added.
+pub(crate) fn encode(layout: &Layout, entry: &Entry<'_>, order: u64) -> Cells {
+    let mut cells = Cells::with_capacity(4 + entry.fields.len() * 3, 64 + entry.fields.len() * 24);
+    cells.text(layout.key, |text| {
+        text.push_str(entry.key);
+        true
+    });
+    cells.unsigned(layout.order, order);
+    cells.bytes(layout.stored, |bytes| Stored::write(entry.key, entry.stored, bytes));
+    for reference in entry.references {
+        cells.text(layout.reference, |text| {
+            lower_into(reference, text);
+            true
+        });
+    }
+    if entry.boost != 1.0 {
+        cells.double(layout.boost, f64::from(entry.boost));
+    }
+    for (at, (name, value)) in entry.fields.iter().enumerate() {
+        let place = layout.place(name);
+        if place.options.indexing == Indexing::No {
+            continue;
+        }
+        // All values of a field decide together whether its doubles are written.
+        let is_repeated =
+            entry.fields.iter().enumerate().any(|(other, (same, _))| other != at && same == name);
+        let doubles = if is_repeated {
+            entry.fields.iter().any(|(same, value)| same == name && needs_doubles(value))
+        } else {
+            needs_doubles(value)
+        };
+        let mut field = FieldCells { layout, place: &place, cells: &mut cells, doubles };
+        field.value(value);
+    }
+    cells
+}
+
+/// Whether a number among the values is not told by its long.
+fn needs_doubles(value: &FieldValue<'_>) -> bool {
+    match value {
+        FieldValue::Long(value) => value.unsigned_abs() > EXACT_DOUBLE_MAX as u64,
+        FieldValue::Double { value, .. } => {
+            value.fract() != 0.0
+                || value.abs() > EXACT_DOUBLE_MAX as f64
+                || value.is_sign_negative() && *value == 0.0
+        }
+        FieldValue::Array(values) => values.iter().any(needs_doubles),
+        _ => false,
+    }
+}
+
+struct FieldCells<'a> {
+    layout: &'a Layout,
+    place: &'a Place,
+    cells: &'a mut Cells,
+    doubles: bool,
+}
+
+impl FieldCells<'_> {
+    fn value(&mut self, value: &FieldValue<'_>) {
+        match *value {
+            FieldValue::Null => self.raw(NULL),
+            FieldValue::Text("") => self.raw(EMPTY),
+            FieldValue::Text(text) => match date_of(text) {
+                Some(date) => self.date(date),
+                None => self.text(text),
+            },
+            FieldValue::Long(value) => {
+                let mut digits = [0; 20];
+                self.raw(long_text(value, &mut digits));
+                self.long(value);
+                if self.doubles {
+                    self.double(value as f64);
+                }
+            }
+            FieldValue::Double { value, text } => {
+                let text = number_text(text);
+                self.raw(text);
+                // Saturates, as the domain of longs does.
+                let truncated = value as i64;
+                self.long(truncated);
+                if self.doubles {
+                    self.double(value);
+                }
+                let mut digits = [0; 20];
+                let digits = long_text(truncated, &mut digits);
+                if digits != text {
+                    let place = self.place;
+                    self.cells.text(self.layout.truncated, |out| {
+                        out.push_str(&place.name);
+                        out.push(SEPARATOR);
+                        out.push_str(digits);
+                        true
+                    });
+                }
+            }
+            FieldValue::Bool(value) => self.raw(if value { "true" } else { "false" }),
+            FieldValue::Date(date) => self.date(date),
+            FieldValue::Json(text) => self.raw(text),
+            FieldValue::Point { latitude, longitude } => {
+                self.column_double(Part::Latitude, latitude);
+                self.column_double(Part::Longitude, longitude);
+            }
+            FieldValue::Shape(shape) => {
+                let text = crate::spatial::text_of(shape);
+                match &self.place.columns {
+                    Columns::Own(fields) => self.cells.text(fields[Part::Shape as usize], |out| {
+                        out.push_str(&text);
+                        true
+                    }),
+                    Columns::Shared(paths) => {
+                        self.cells.column_text(self.layout.columns, &paths[Part::Shape as usize], &text);
+                    }
+                }
+            }
+            FieldValue::Array(values) => values.iter().for_each(|value| self.value(value)),
+        }
+    }
+
+    /// One term, whatever the analyzer.
+    fn raw(&mut self, term: &str) {
+        let place = self.place;
+        self.cells.text(place.terms, |out| {
+            out.push_str(&place.prefix);
+            if !place.analyzer.is_keyword() {
+                out.push(RAW_MARK);
+            }
+            out.push_str(term);
+            !is_too_long(term)
+        });
+    }
+
+    fn text(&mut self, text: &str) {
+        let place = self.place;
+        self.cells.text(place.terms, |out| {
+            out.push_str(&place.prefix);
+            let begin = out.len();
+            match place.analyzer {
+                Analyzer::LowerCaseKeyword => lower_into(text, out),
+                Analyzer::Keyword => out.push_str(text),
+                // The writer's thread cuts it. A text of the user's must not pass for one that is not cut.
+                _ => {
+                    out.push_str(text.trim_start_matches(RAW_MARK));
+                    return true;
+                }
+            }
+            !is_too_long(&out[begin..])
+        });
+    }
+
+    fn date(&mut self, date: Date) {
+        let mut buffer = [0; DATE_TEXT_MAX];
+        let text = date_text(date, &mut buffer);
+        if self.place.analyzer.is_keyword() {
+            self.raw(text);
+        } else {
+            self.text(text);
+        }
+        match &self.place.columns {
+            Columns::Own(fields) => self.cells.long(fields[Part::Date as usize], date.ticks),
+            Columns::Shared(paths) => {
+                self.cells.column_long(self.layout.columns, &paths[Part::Date as usize], date.ticks);
+            }
+        }
+    }
+
+    fn long(&mut self, value: i64) {
+        match &self.place.columns {
+            Columns::Own(fields) => self.cells.long(fields[Part::Long as usize], value),
+            Columns::Shared(paths) => {
+                self.cells.column_long(self.layout.columns, &paths[Part::Long as usize], value);
+            }
+        }
+    }
+
+    fn double(&mut self, value: f64) {
+        self.column_double(Part::Double, value);
+    }
+
+    fn column_double(&mut self, part: Part, value: f64) {
+        match &self.place.columns {
+            Columns::Own(fields) => self.cells.double(fields[part as usize], value),
+            Columns::Shared(paths) => {
+                self.cells.column_double(self.layout.columns, &paths[part as usize], value)
+            }
+        }
+    }
+}
+
+/// The date that a text is; only a whole date and time counts.
+pub(crate) fn date_of(text: &str) -> Option<Date> {
+    let bytes = text.as_bytes();
+    if bytes.len() < 19 || bytes[10] != b'T' {
+        return None;
+    }
+    Date::parse(bytes).filter(|date| (0..=TICKS_MAX).contains(&date.ticks)).map(|date| match date.zone {
+        Zone::Offset(_) => Date { ticks: date.utc_ticks().clamp(0, TICKS_MAX), zone: Zone::Utc },
+        _ => date,
+    })
+}
+
+/// A date's term.
+pub(crate) fn date_text(date: Date, buffer: &mut [u8; DATE_TEXT_MAX]) -> &str {
+    // The digits and separators of a date are ASCII.
+    std::str::from_utf8(date.format(buffer)).unwrap_or_default()
+}
+
+/// A number's term: as it was written, but for zeros at the end of its fraction.
+pub(crate) fn number_text(text: &str) -> &str {
+    if !text.contains('.') || text.contains(['e', 'E']) {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.')
+}
+
+/// The digits of a long.
+pub(crate) fn long_text(value: i64, buffer: &mut [u8; 20]) -> &str {
+    let mut at = buffer.len();
+    let mut rest = value.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    std::str::from_utf8(&buffer[at..]).unwrap_or_default()
+}
