@@ -187,8 +187,10 @@ pub struct ColumnField {
 pub enum ColumnKind {
     /// The value of the key with this number.
     Key(usize),
-    /// A sum; the sums are in the rows in the order of the fields.
+    /// The sum of the field; rows have sums and counts in the order of the fields.
     Sum,
+    /// How many entries there are: a sum to which each gives 1.
+    Count,
 }
 
 /// The fields of an index whose reduce only adds up.
@@ -199,14 +201,14 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The names of the summed fields, in the order of the rows.
-    pub fn sums(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().filter(|field| field.kind == ColumnKind::Sum).map(|field| field.name.as_str())
+    /// The fields whose values are in the rows, in their order.
+    pub fn rows(&self) -> impl Iterator<Item = &ColumnField> {
+        self.fields.iter().filter(|field| !matches!(field.kind, ColumnKind::Key(_)))
     }
 
     /// The reduction of rows.
     pub fn reduction(&self) -> ColumnsReduction {
-        let names: Vec<_> = self.sums().map(str::to_owned).collect();
+        let names: Vec<_> = self.rows().map(|field| field.name.clone()).collect();
         ColumnsReduction { names }
     }
 
@@ -222,7 +224,7 @@ impl Columns {
                     Some(value) => KeyReader::new(value).value(builder)?,
                     None => builder.null()?,
                 },
-                ColumnKind::Sum => ColumnValue::read(&mut row).ok_or_else(damaged)?.write(builder)?,
+                ColumnKind::Sum | ColumnKind::Count => ColumnValue::read(&mut row).ok_or_else(damaged)?.write(builder)?,
             }
         }
         builder.end()?;

@@ -37,14 +37,18 @@
 //! | `state.rs` | the trees, the counters, the list of changed keys |
 //! | `engine.rs`, `snapshot.rs` | applying batches, reading results |
 //! | `check.rs` | everything that must hold between the trees |
+//! | `grouping.rs` | what an index groups by: from entries of functions to keys and packs, and back |
+//! | `auto.rs` | the maps of automatic indexes |
 //! | `view.rs` | trees and results as JSON, for people |
 
+mod auto;
 mod batch;
 mod bytes;
 mod check;
 mod columns;
 mod engine;
 mod error;
+mod grouping;
 mod key;
 mod node;
 mod pack;
@@ -56,10 +60,12 @@ mod state;
 mod update;
 mod view;
 
+pub use auto::AutoMap;
 pub use batch::Batch;
 pub use columns::{ColumnField, ColumnKind, ColumnValue, Columns, ColumnsReduction};
 pub use engine::{Applied, Engine, Failure, Mark, Options};
 pub use error::{Error, Result};
+pub use grouping::{Grouping, Mapper, name};
 pub use key::{Key, KeyValue, hash};
 pub use pack::{append_document, documents};
 pub use reduction::{DocumentReduction, ReduceError, Reduction};
