@@ -25,9 +25,15 @@ enum Source {
     Id,
     Path(Path),
     /// All values together; whether the path goes through elements of an array, and up to which.
-    Content { array: Path, values: Path },
+    Content {
+        array: Path,
+        values: Path,
+    },
     /// Of each element of the array with this number.
-    Element { array: usize, rest: Path },
+    Element {
+        array: usize,
+        rest: Path,
+    },
 }
 
 enum Sum {
@@ -35,7 +41,10 @@ enum Sum {
     /// Of all values at the path.
     Path(Path),
     /// Of the element that the key's value is of.
-    Element { array: usize, rest: Path },
+    Element {
+        array: usize,
+        rest: Path,
+    },
 }
 
 /// An array whose elements are grouped by.
@@ -47,7 +56,8 @@ struct Elements {
 }
 
 fn parse(path: &str) -> Result<Path> {
-    Path::parse(path).map_err(|error| Error::InvalidDefinition(format!("'{path}' is no path into documents: {error}")))
+    Path::parse(path)
+        .map_err(|error| Error::InvalidDefinition(format!("'{path}' is no path into documents: {error}")))
 }
 
 /// The path up to the last `[]`, and what is behind it; `None` when there is none.
@@ -76,7 +86,11 @@ impl AutoMap {
                     let array = known.unwrap_or(arrays.len());
                     if known.is_none() {
                         let elements = parse(prefix)?;
-                        arrays.push(Elements { prefix: prefix.into(), array: parse(outermost(path))?, elements });
+                        arrays.push(Elements {
+                            prefix: prefix.into(),
+                            array: parse(outermost(path))?,
+                            elements,
+                        });
                     }
                     Source::Element { array, rest: parse(rest)? }
                 }
@@ -89,7 +103,9 @@ impl AutoMap {
                 Aggregation::None => continue,
                 Aggregation::Count => Sum::Count,
                 Aggregation::Sum => match split(path) {
-                    Some((prefix, rest)) if let Some(array) = arrays.iter().position(|array| array.prefix == prefix) => {
+                    Some((prefix, rest))
+                        if let Some(array) = arrays.iter().position(|array| array.prefix == prefix) =>
+                    {
                         Sum::Element { array, rest: parse(rest)? }
                     }
                     _ => Sum::Path(parse(path)?),
@@ -223,7 +239,9 @@ impl Sum {
             }
             sum.is_ok()
         });
-        sum.map_err(|_| RuntimeError::value(format!("the sum of '{name}' meets a value that is no number"), 0))
+        sum.map_err(|_| {
+            RuntimeError::value(format!("the sum of '{name}' meets a value that is no number"), 0)
+        })
     }
 }
 
@@ -274,7 +292,7 @@ mod tests {
             let input = Input::new(context.parse(json).unwrap(), &id);
             grouping.auto().unwrap().run(&input, &mut batch).unwrap();
         }
-        engine.apply(&mut batch, b"", &mut grouping.reductions(1)).unwrap();
+        engine.apply(&mut batch, b"", &grouping, 1).unwrap();
         let mut all = Vec::new();
         let snapshot = engine.read().unwrap();
         snapshot

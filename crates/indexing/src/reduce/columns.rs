@@ -98,7 +98,10 @@ impl<'a> ColumnValue<'a> {
             (Double(left), right) => Double(left + right.as_f64()),
             (left, Double(right)) => Double(left.as_f64() + right),
             (left, right) => {
-                let exact = left.as_decimal().zip(right.as_decimal()).and_then(|(left, right)| left.checked_add(right));
+                let exact = left
+                    .as_decimal()
+                    .zip(right.as_decimal())
+                    .and_then(|(left, right)| left.checked_add(right));
                 // Beyond 28 digits a double is the nearest that there is.
                 exact.map_or_else(|| Double(left.as_f64() + right.as_f64()), Decimal)
             }
@@ -224,7 +227,9 @@ impl Columns {
                     Some(value) => KeyReader::new(value).value(builder)?,
                     None => builder.null()?,
                 },
-                ColumnKind::Sum | ColumnKind::Count => ColumnValue::read(&mut row).ok_or_else(damaged)?.write(builder)?,
+                ColumnKind::Sum | ColumnKind::Count => {
+                    ColumnValue::read(&mut row).ok_or_else(damaged)?.write(builder)?
+                }
             }
         }
         builder.end()?;
@@ -251,7 +256,9 @@ impl Reduction for ColumnsReduction {
             for reader in &mut readers {
                 let value = ColumnValue::read(reader).ok_or_else(damaged)?;
                 sum = match (sum, value) {
-                    (ColumnValue::Long(left), ColumnValue::Long(right)) => ColumnValue::Long(left.wrapping_add(right)),
+                    (ColumnValue::Long(left), ColumnValue::Long(right)) => {
+                        ColumnValue::Long(left.wrapping_add(right))
+                    }
                     (_, ColumnValue::Other(kind)) => {
                         return Err(ReduceError(format!("Sum of {name} needs numbers, not {kind}")));
                     }

@@ -12,7 +12,7 @@ use super::columns::{ColumnField, ColumnKind, ColumnValue, Columns};
 use super::error::Result;
 use super::key::{Key, KeyValue, hash};
 use super::pack::{append_document, documents};
-use super::reduction::{ReduceError, Reduction};
+use super::reduction::{ReduceError, Reducer, Reduction};
 use crate::auto::AutoDefinition;
 
 /// What an index groups by and how it reduces.
@@ -74,20 +74,6 @@ impl Grouping {
         Mapper { grouping: self, key: Key::new(), pack: Vec::new(), context: Context::new() }
     }
 
-    /// A reduction for each of so many threads.
-    pub fn reductions(&self, threads: usize) -> Vec<Box<dyn Reduction>> {
-        let one = || -> Box<dyn Reduction> {
-            match &self.form {
-                Form::Documents(reduce) => {
-                    let runner = reduce.runner(Limits::default());
-                    Box::new(FunctionReduction { runner, context: Context::new() })
-                }
-                Form::Columns(columns) => Box::new(columns.reduction()),
-            }
-        };
-        (0..threads.max(1)).map(|_| one()).collect()
-    }
-
     /// Gives the results of a key as documents. What is made for them lies in `context`.
     pub fn results<E: From<super::Error>>(
         &self,
@@ -109,6 +95,18 @@ impl Grouping {
                 }
                 each(built.map_err(super::Error::from)?)
             }
+        }
+    }
+}
+
+impl Reducer for Grouping {
+    fn reduction(&self) -> Box<dyn Reduction + '_> {
+        match &self.form {
+            Form::Documents(reduce) => {
+                let runner = reduce.runner(Limits::default());
+                Box::new(FunctionReduction { runner, context: Context::new() })
+            }
+            Form::Columns(columns) => Box::new(columns.reduction()),
         }
     }
 }
@@ -144,14 +142,17 @@ impl Mapper<'_> {
         }
         match &self.grouping.form {
             Form::Documents(_) => {
-                let document = self.context.build(Mode::Memory, |builder| entry.append_to(builder)).map_err(wrong)?;
+                let document =
+                    self.context.build(Mode::Memory, |builder| entry.append_to(builder)).map_err(wrong)?;
                 append_document(&mut self.pack, document.as_bytes());
             }
             Form::Columns(columns) => {
                 for field in columns.rows() {
                     let value = match field.kind {
                         ColumnKind::Count => ColumnValue::Long(1),
-                        _ => entry.get(&field.name).map_or(ColumnValue::Null, |value| ColumnValue::of_function(&value)),
+                        _ => entry
+                            .get(&field.name)
+                            .map_or(ColumnValue::Null, |value| ColumnValue::of_function(&value)),
                     };
                     value.append_to(&mut self.pack);
                 }

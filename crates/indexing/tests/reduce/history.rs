@@ -1,6 +1,6 @@
 //! Random histories of puts, updates and deletes: the engine's state equals recomputation from scratch after every batch.
 
-use jackdaw_indexing::reduce::{Batch, Engine, Options, Reduction};
+use jackdaw_indexing::reduce::{Applied, Batch, Engine, Error, Options};
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::{Environment, Options as StorageOptions};
 use jackdaw_testkit::{Random, Seeds};
@@ -36,8 +36,15 @@ impl Shape {
         }
     }
 
-    pub(crate) fn reductions(&self) -> Vec<Box<dyn Reduction>> {
-        (0..self.threads).map(|_| Box::new(AddUp(self.incremental)) as Box<dyn Reduction>).collect()
+    /// Applies a batch as this seed does.
+    pub(crate) fn apply(
+        &self,
+        engine: &Engine,
+        batch: &mut Batch,
+        position: &[u8],
+    ) -> Result<Applied, Error> {
+        let incremental = self.incremental;
+        engine.apply(batch, position, &|| AddUp(incremental), self.threads)
     }
 
     fn result(&self, random: &mut Random) -> Mapped {
@@ -94,7 +101,7 @@ fn history(seed: u64) -> Result<(), String> {
         batch.clear();
         shape.fill(&mut random, &mut model, &mut batch);
         let position = number.to_le_bytes();
-        let applied = engine.apply(&mut batch, &position, &mut shape.reductions());
+        let applied = shape.apply(&engine, &mut batch, &position);
         let applied = applied.map_err(|error| format!("batch {number}: {error}"))?;
         let results: u64 = model.documents.values().map(|results| results.len() as u64).sum();
         let snapshot = engine.read().map_err(|error| error.to_string())?;
@@ -108,9 +115,9 @@ fn history(seed: u64) -> Result<(), String> {
         drop(snapshot);
 
         // The same again changes nothing.
-        let again = engine.apply(&mut batch.clone(), &position, &mut shape.reductions());
+        let again = shape.apply(&engine, &mut batch.clone(), &position);
         match again {
-            Err(jackdaw_indexing::reduce::Error::NotFresh(_)) => {}
+            Err(Error::NotFresh(_)) => {}
             Err(error) => return Err(error.to_string()),
             Ok(again) => {
                 let changed =
