@@ -10,10 +10,24 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking"))]
 
+mod code;
 mod error;
 mod input;
+mod language;
+mod limits;
+mod linq;
+mod map;
+mod program;
+mod reduce;
+mod run;
+mod source;
 mod value;
 
 pub use error::{CompileError, RuntimeError};
 pub use input::{Attachment, Each, Entry, Host, Input, NoHost};
-pub use value::{Boosted, DynamicField, FieldIndexing, SpatialField, Value, time_span_text};
+pub use language::Language;
+pub use limits::Limits;
+pub use map::{Map, MapRunner};
+pub use reduce::{Combine, Reduce, ReduceField, ReduceRunner};
+pub use source::{Collections, Source, SourceKind};
+pub use value::{Boosted, DynamicField, FieldIndexing, Group, SpatialField, Value, time_span_text};

@@ -36,6 +36,8 @@ pub enum Value<'a> {
     TimeSpan(i64),
     /// An array that was computed.
     Array(&'a [Value<'a>]),
+    /// The elements that a key has in common; an array to who does not ask for the key.
+    Group(&'a Group<'a>),
     /// An object that was computed: names and values in order.
     Object(&'a [(&'a str, Value<'a>)]),
     /// An array or object in place in a document; also binary.
@@ -48,6 +50,15 @@ pub enum Value<'a> {
     Spatial(&'a SpatialField<'a>),
     /// A value with a boost.
     Boosted(&'a Boosted<'a>),
+}
+
+/// The elements that a key has in common, as `group by` gives them.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// The key.
+    pub key: Value<'a>,
+    /// The elements in the order in which they came.
+    pub elements: &'a [Value<'a>],
 }
 
 /// A field whose name was computed: `CreateField(name, value, options)`.
@@ -137,7 +148,7 @@ impl<'a> Value<'a> {
             Value::Text(text) => builder.str(text),
             Value::Date(date) => builder.str(text_of(date.format(&mut [0; DATE_TEXT_MAX]))),
             Value::TimeSpan(ticks) => builder.str(&time_span_text(ticks)),
-            Value::Array(values) => {
+            Value::Array(values) | Value::Group(&Group { elements: values, .. }) => {
                 builder.begin_array()?;
                 for value in values {
                     value.append_to(builder)?;

@@ -9,6 +9,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
+use jackdaw_query::Error as QueryError;
 use jackdaw_smuggler::Error as SmugglerError;
 use jackdaw_storage::Error as StorageError;
 use serde_json::{Map, Value};
@@ -83,6 +84,17 @@ kinds! {
     CompareExchangeKeyTooBig => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
     /// A compare-exchange key of no characters, or of ones that are not allowed.
     CompareExchangeInvalidKey => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
+    // ---- queries ----
+    /// The text of a query is not RQL.
+    QueryParse => INTERNAL_SERVER_ERROR, "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
+    /// The text of a query makes no sense.
+    InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
+    /// There is no index of this name, and the request is not one that says so with 404.
+    IndexDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
+    /// A function in JavaScript failed.
+    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// It took longer than the asker waits.
+    TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -287,6 +299,26 @@ fn violation(violation: &ClusterViolation) -> Value {
     serde_json::json!({
         "Id": violation.id, "Type": kind, "Expected": violation.expected, "Actual": violation.actual,
     })
+}
+
+/// Errors of queries.
+impl From<QueryError> for WireError {
+    fn from(error: QueryError) -> WireError {
+        let message = error.to_string();
+        match error {
+            QueryError::Parse(_) => ErrorKind::QueryParse.error(message),
+            QueryError::Invalid(_) => ErrorKind::InvalidQuery.error(message),
+            QueryError::NoIndex(_) => ErrorKind::IndexDoesNotExist.error(message),
+            QueryError::Argument(_) => ErrorKind::UnknownArgument.error(message),
+            QueryError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
+            QueryError::NotSupported(_) => ErrorKind::NotSupported.error(message),
+            QueryError::TimedOut(_) => ErrorKind::TimedOut.error(message),
+            QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
+            QueryError::Document(error) => error.into(),
+            QueryError::Database(error) => error.into(),
+            _ => ErrorKind::Internal.error(message),
+        }
+    }
 }
 
 /// A text that is no JSON, or no document that can be stored.

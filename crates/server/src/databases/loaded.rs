@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use jackdaw_database::{ClusterIndex, Database, DatabaseOptions};
+use jackdaw_query::Engine;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Result;
@@ -25,6 +26,7 @@ pub(crate) struct LoadedDatabase {
     database: Database,
     record: Arc<ArcSwap<DatabaseRecord>>,
     operations: Arc<Operations>,
+    queries: Engine,
     closing: CancellationToken,
     cluster_transaction_id: HeaderValue,
     loaded_at: Instant,
@@ -50,6 +52,7 @@ impl LoadedDatabase {
         let cluster_transaction_id = HeaderValue::from_str(database.cluster_transaction_id().as_str());
         Ok(LoadedDatabase {
             operations,
+            queries: Engine::default(),
             record,
             closing: CancellationToken::new(),
             cluster_transaction_id: cluster_transaction_id.unwrap_or(HeaderValue::from_static("")),
@@ -66,6 +69,11 @@ impl LoadedDatabase {
     /// Work that goes on in this database.
     pub(crate) fn operations(&self) -> &Arc<Operations> {
         &self.operations
+    }
+
+    /// What answers its queries.
+    pub(crate) fn queries(&self) -> &Engine {
+        &self.queries
     }
 
     /// Becomes cancelled when the database closes; whoever holds it for long (sockets, streams) must let go of it then.

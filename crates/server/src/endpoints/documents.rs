@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use http::{Method, StatusCode};
-use jackdaw_database::{Expected, Fields, IncomingDocument, PutOptions, StoredDocument, print_document};
+use jackdaw_database::{Expected, Fields, IncomingDocument, PutOptions, StoredDocument, ids, print_document};
+use jackdaw_query::includes::{Include, Includes};
 use jackdaw_storage::Order;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::contexts::with_context_for;
-use crate::endpoints::includes::{Include, Includes};
 use crate::endpoints::listing::{Wildcards, list_documents};
 use crate::endpoints::not_supported;
 use crate::endpoints::paging::fields;
@@ -82,18 +82,22 @@ fn refuse_unknown_includes(query: Query<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A path to include. Error: it is none.
+fn include(text: &str) -> Result<Include> {
+    Include::parse(text)
+        .map_err(|error| ErrorKind::Argument.error(format!("'{text}' is no path to include: {error}")))
+}
+
 /// Documents by their ids.
-fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
+fn load(request: &DatabaseRequest, wanted: &[Cow<'_, str>]) -> Result<Response> {
     let query = request.query();
     let fields = fields(query)?;
-    let include_paths =
-        query.all("include").map(|path| Include::parse(&path?)).collect::<Result<Vec<_>>>()?;
-    let exchange_paths =
-        query.all("cmpxchg").map(|path| Include::parse(&path?)).collect::<Result<Vec<_>>>()?;
+    let include_paths = query.all("include").map(|path| include(&path?)).collect::<Result<Vec<_>>>()?;
+    let exchange_paths = query.all("cmpxchg").map(|path| include(&path?)).collect::<Result<Vec<_>>>()?;
     let is_cluster_wide = query.get("txMode")?.is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
     let snapshot = request.database.read()?;
-    let mut documents = Vec::with_capacity(ids.len());
-    for id in ids {
+    let mut documents = Vec::with_capacity(wanted.len());
+    for id in wanted {
         let mut document = snapshot.document(id)?;
         if let Some(document) = document.as_mut().filter(|_| is_cluster_wide) {
             snapshot.mark_with_guard(document)?;
@@ -105,9 +109,10 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
     }
     let mut includes = Includes::default();
     for document in documents.iter().flatten() {
-        includes.collect(document, &include_paths, &exchange_paths);
+        includes.collect(&document.document.root(), &include_paths, &exchange_paths);
     }
-    let included = includes.documents(&snapshot, ids)?;
+    let asked: Vec<Cow<'_, str>> = wanted.iter().map(|id| ids::lower(id)).collect();
+    let included = includes.documents(&snapshot, |id| asked.iter().any(|asked| asked == id))?;
     let is_alone = include_paths.is_empty() && exchange_paths.is_empty() && !is_cluster_wide;
     let etag = match (&*documents, is_alone) {
         ([Some(document)], true) => document.change_vector.to_string(),
@@ -140,6 +145,7 @@ fn load(request: &DatabaseRequest, ids: &[Cow<'_, str>]) -> Result<Response> {
     }
     out.push(b'}');
     if !exchange_paths.is_empty() {
+        json::name(&mut out, "CompareExchangeValueIncludes");
         includes.print_compare_exchange(&snapshot, &mut out)?;
     }
     out.push(b'}');

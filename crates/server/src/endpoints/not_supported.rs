@@ -11,17 +11,7 @@ use crate::routes::Routes;
 pub(crate) fn routes(routes: &mut Routes) {
     let all: &[(&'static str, &[(Method, &str)])] = &[
         ("Patching", &[(Method::PATCH, "/docs"), (Method::PATCH, "/json-patch")]),
-        (
-            "Querying",
-            &[
-                (Method::GET, "/queries"),
-                (Method::POST, "/queries"),
-                (Method::PATCH, "/queries"),
-                (Method::DELETE, "/queries"),
-                (Method::GET, "/streams/queries"),
-                (Method::POST, "/streams/queries"),
-            ],
-        ),
+        ("Querying", &[(Method::PATCH, "/queries"), (Method::DELETE, "/queries")]),
         (
             "Indexing",
             &[

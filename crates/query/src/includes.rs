@@ -3,32 +3,30 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use jackdaw_database::{Snapshot, StoredDocument, ids};
+use jackdaw_database::{Result, Snapshot, StoredDocument, append_json_string, ids};
 use jackdaw_document::{Path, Style, Value};
 
-use crate::error::{ErrorKind, Result};
-use crate::json_text as json;
-
 /// A path to properties that hold ids: `Company`, `Lines[].Product`, `Company(companies/)` where the property lacks the ids' beginning.
-pub(crate) struct Include {
+#[derive(Debug)]
+pub struct Include {
     path: Path,
     prefix: String,
 }
 
 impl Include {
-    /// Error: it is no path.
-    pub(crate) fn parse(text: &str) -> Result<Include> {
+    /// Reads a path.
+    ///
+    /// Error: it is none.
+    pub fn parse(text: &str) -> Result<Include, jackdaw_document::Error> {
         let (path, prefix) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((path, prefix)) => (path, prefix),
             None => (text, ""),
         };
-        let path = Path::parse(path)
-            .map_err(|error| ErrorKind::Argument.error(format!("'{text}' is no path to include: {error}")))?;
-        Ok(Include { path, prefix: prefix.to_owned() })
+        Ok(Include { path: Path::parse(path)?, prefix: prefix.to_owned() })
     }
 
-    fn visit(&self, document: &StoredDocument<'_>, mut each: impl FnMut(String)) {
-        self.path.visit_through_arrays(&document.document.root(), |value| {
+    fn visit(&self, root: &Value<'_>, mut each: impl FnMut(String)) {
+        self.path.visit_through_arrays(root, |value| {
             match &value {
                 Value::Array(array) => array.iter().for_each(|value| self.take(&value, &mut each)),
                 value => self.take(value, &mut each),
@@ -50,43 +48,47 @@ impl Include {
 
 /// What a set of documents includes.
 #[derive(Default)]
-pub(crate) struct Includes {
+pub struct Includes {
     ids: Vec<String>,
     seen: BTreeSet<String>,
     keys: BTreeSet<String>,
 }
 
 impl Includes {
-    /// Notes what a document names.
-    pub(crate) fn collect(
-        &mut self,
-        document: &StoredDocument<'_>,
-        documents: &[Include],
-        exchange: &[Include],
-    ) {
+    /// Notes what a document, or another value, names.
+    pub fn collect(&mut self, root: &Value<'_>, documents: &[Include], exchange: &[Include]) {
         for include in documents {
-            include.visit(document, |id| {
-                if self.seen.insert(ids::lower(&id).into_owned()) {
-                    self.ids.push(id);
-                }
-            });
+            include.visit(root, |id| self.add(id));
         }
         for include in exchange {
-            include.visit(document, |key| {
+            include.visit(root, |key| {
                 self.keys.insert(key);
             });
         }
     }
 
-    /// The named documents that exist, but for those of `asked`, which the answer has anyway.
-    pub(crate) fn documents<'s>(
+    /// Notes one document.
+    pub fn add(&mut self, id: String) {
+        if self.seen.insert(ids::lower(&id).into_owned()) {
+            self.ids.push(id);
+        }
+    }
+
+    /// Notes one compare-exchange value.
+    pub fn add_key(&mut self, key: String) {
+        self.keys.insert(key);
+    }
+
+    /// The named documents that exist, but for those whose ids `is_known`, in lower case, as the answer has them anyway.
+    pub fn documents<'s>(
         &self,
         snapshot: &'s Snapshot,
-        asked: &[Cow<'_, str>],
+        is_known: impl Fn(&str) -> bool,
     ) -> Result<Vec<StoredDocument<'s>>> {
         let mut documents = Vec::with_capacity(self.ids.len());
         for id in &self.ids {
-            if !asked.iter().any(|asked| ids::lower(asked) == ids::lower(id)) {
+            let lower: Cow<'_, str> = ids::lower(id);
+            if !is_known(&lower) {
                 documents.extend(snapshot.document(id)?);
             }
         }
@@ -94,27 +96,28 @@ impl Includes {
     }
 
     /// The indexes of the named compare-exchange values; -1 for those that do not exist.
-    pub(crate) fn compare_exchange_indexes(&self, snapshot: &Snapshot) -> Result<Vec<i64>> {
+    pub fn compare_exchange_indexes(&self, snapshot: &Snapshot) -> Result<Vec<i64>> {
         self.keys
             .iter()
             .map(|key| Ok(snapshot.compare_exchange(key)?.map_or(-1, |found| found.index)))
             .collect()
     }
 
-    /// Appends the block of the named compare-exchange values.
-    pub(crate) fn print_compare_exchange(&self, snapshot: &Snapshot, out: &mut Vec<u8>) -> Result<()> {
-        json::name(out, "CompareExchangeValueIncludes");
+    /// Appends the named compare-exchange values as an object, by their keys.
+    pub fn print_compare_exchange(&self, snapshot: &Snapshot, out: &mut Vec<u8>) -> Result<()> {
         out.push(b'{');
-        for key in &self.keys {
-            if !out.ends_with(b"{") {
+        for (at, key) in self.keys.iter().enumerate() {
+            if at > 0 {
                 out.push(b',');
             }
-            jackdaw_database::append_json_string(key, out);
-            out.extend_from_slice(b":{");
+            append_json_string(key, out);
+            out.extend_from_slice(b":{\"Key\":");
             let found = snapshot.compare_exchange(key)?;
-            json::string(out, "Key", found.as_ref().map_or(key, |found| found.key));
-            json::number(out, "Index", found.as_ref().map_or(-1, |found| found.index));
-            json::name(out, "Value");
+            append_json_string(found.as_ref().map_or(key, |found| found.key), out);
+            out.extend_from_slice(b",\"Index\":");
+            let index = found.as_ref().map_or(-1, |found| found.index);
+            out.extend_from_slice(index.to_string().as_bytes());
+            out.extend_from_slice(b",\"Value\":");
             match &found {
                 Some(found) => found.value.print_to(out, Style::Compact),
                 None => out.extend_from_slice(b"null"),

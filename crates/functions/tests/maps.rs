@@ -1,0 +1,181 @@
+//! Whole maps: query and method syntax, sources, shapes, several entries.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::map_entries;
+use jackdaw_functions::{Collections, Map, SourceKind};
+
+const ORDER: &str = r#"{"Company":"companies/1","Freight":2.5,"Lines":[{"Product":"tea","Price":1.10,"Quantity":3},{"Product":"milk","Price":2,"Quantity":1},{"Product":"tea","Price":0.5,"Quantity":2}],"Tags":["a","b"],"OrderedAt":"1996-07-04T00:00:00.0000000","ShipTo":{"City":"Lyon","Location":{"Latitude":45.7,"Longitude":4.8}},"@metadata":{"@collection":"Orders"}}"#;
+
+fn check(map: &str, expected: &[&str]) {
+    assert_eq!(
+        map_entries(map, "orders/1-A", ORDER).as_deref(),
+        Ok(&expected.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>()[..]),
+        "{map}"
+    );
+}
+
+#[test]
+fn query_and_method_syntax() {
+    check(
+        "from o in docs.Orders select new { o.Company, City = o.ShipTo.City }",
+        &[r#"{"Company":"companies/1","City":"Lyon"}"#],
+    );
+    check(
+        "docs.Orders.Select(o => new { o.Company, o.ShipTo.City })",
+        &[r#"{"Company":"companies/1","City":"Lyon"}"#],
+    );
+    check(
+        "  // a comment\n from o in docs.Orders\r\n select new\n{ o.Company , } ;  ",
+        &[r#"{"Company":"companies/1"}"#],
+    );
+    check("from o in docs select new { o.Freight }", &[r#"{"Freight":2.5}"#]);
+    check("from o in docs[\"Orders\"] select new { o.Freight }", &[r#"{"Freight":2.5}"#]);
+    check("from o in docs.Orders where o.Freight > 3 select new { o.Freight }", &[]);
+    check("docs.Orders.Where(o => o.Freight > 2).Select(o => new { o.Freight })", &[r#"{"Freight":2.5}"#]);
+}
+
+#[test]
+fn several_entries_for_a_document() {
+    check(
+        "from o in docs.Orders from l in o.Lines select new { o.Company, l.Product }",
+        &[
+            r#"{"Company":"companies/1","Product":"tea"}"#,
+            r#"{"Company":"companies/1","Product":"milk"}"#,
+            r#"{"Company":"companies/1","Product":"tea"}"#,
+        ],
+    );
+    check(
+        "docs.Orders.SelectMany(o => o.Lines, (o, l) => new { l.Product, Total = l.Price * l.Quantity })",
+        &[
+            r#"{"Product":"tea","Total":3.30}"#,
+            r#"{"Product":"milk","Total":2}"#,
+            r#"{"Product":"tea","Total":1.0}"#,
+        ],
+    );
+    check(
+        "docs.Orders.SelectMany(o => o.Tags.Select(t => new { Tag = t }))",
+        &[r#"{"Tag":"a"}"#, r#"{"Tag":"b"}"#],
+    );
+    check(
+        "from o in docs.Orders from l in o.Lines where l.Price > 1 let t = l.Price * 2 orderby t descending select new { l.Product, t }",
+        &[r#"{"Product":"milk","t":4}"#, r#"{"Product":"tea","t":2.20}"#],
+    );
+    check(
+        "from o in docs.Orders from l in o.Lines group l by l.Product into g select new { P = g.Key, N = g.Count() }",
+        &[r#"{"P":"tea","N":2}"#, r#"{"P":"milk","N":1}"#],
+    );
+    check("from o in docs.Orders from m in o.Missing select new { m }", &[]);
+}
+
+#[test]
+fn transparent_identifiers() {
+    check(
+        "docs.Orders.Select(order => new { order = order, total = order.Lines.Sum(l => l.Quantity) }).Select(this0 => new { this0.order.Company, Total = this0.total })",
+        &[r#"{"Company":"companies/1","Total":6}"#],
+    );
+    check(
+        "docs.Orders.SelectMany(o => o.Lines, (o, l) => new { o = o, l = l }).Where(this0 => this0.l.Quantity > 1).Select(this0 => new { this0.l.Product })",
+        &[r#"{"Product":"tea"}"#, r#"{"Product":"tea"}"#],
+    );
+}
+
+#[test]
+fn joins() {
+    check(
+        "from o in docs.Orders from t in o.Tags join l in o.Lines on t equals l.Product into g select new { t, N = g.Count() }",
+        &[r#"{"t":"a","N":0}"#, r#"{"t":"b","N":0}"#],
+    );
+    check(
+        "from o in docs.Orders from p in new [] { \"tea\", \"gin\" } join l in o.Lines on p equals l.Product select new { p, l.Quantity }",
+        &[r#"{"p":"tea","Quantity":3}"#, r#"{"p":"tea","Quantity":2}"#],
+    );
+}
+
+#[test]
+fn whole_documents_and_boosts() {
+    check(
+        "from o in docs.Orders select new { o.Company }.Boost(2)",
+        &[r#"{"Company":"companies/1","@boost":2.0}"#],
+    );
+    check(
+        "from o in docs.Orders select new { Company = o.Company.Boost(10) }",
+        &[r#"{"Company":{"@boost":10.0,"Value":"companies/1"}}"#],
+    );
+    check(
+        "from o in docs.Orders select o.ShipTo",
+        &[r#"{"City":"Lyon","Location":{"Latitude":45.7,"Longitude":4.8}}"#],
+    );
+}
+
+#[test]
+fn dynamic_and_spatial_fields() {
+    check(
+        "from o in docs.Orders select new { _ = o.Lines.Select(l => CreateField(l.Product, l.Price, true, false)), At = CreateSpatialField(o.ShipTo.Location.Latitude, o.ShipTo.Location.Longitude) }",
+        &[
+            r#"{"_":[{"Name":"tea","Value":1.10},{"Name":"milk","Value":2},{"Name":"tea","Value":0.5}],"At":"POINT (4.8 45.7)"}"#,
+        ],
+    );
+}
+
+#[test]
+fn what_is_known_of_a_map() {
+    let map = |text: &str| Map::compile(text, &BTreeMap::new()).unwrap();
+    let orders = map(
+        "from o in docs.Orders let c = LoadDocument(o.Company, \"Companies\") select new { o.Freight, c.Name, _ = CreateField(\"a\", 1) }",
+    );
+    assert_eq!(orders.source().collections, Collections::Named(vec!["Orders".into()]));
+    assert_eq!(orders.source().kind, SourceKind::Documents);
+    assert_eq!(
+        orders.field_names().unwrap().iter().map(|name| &**name).collect::<Vec<_>>(),
+        ["Freight", "Name", "_"]
+    );
+    assert_eq!(orders.loads().iter().map(|name| &**name).collect::<Vec<_>>(), ["Companies"]);
+    assert!(orders.has_dynamic_fields() && !orders.uses_compare_exchange());
+    assert_eq!(map("from o in docs select new { o.A }").source().collections, Collections::All);
+    assert_eq!(
+        map("from o in docs.WhereEntityIs(\"Cats\", \"Dogs\") select new { o.A }").source().collections,
+        Collections::Named(vec!["Cats".into(), "Dogs".into()])
+    );
+    let series = map("from ts in timeSeries.Users.HeartRates from e in ts.Entries select new { e.Value }");
+    assert_eq!(series.source().kind, SourceKind::TimeSeries);
+    assert_eq!(series.source().name.as_deref(), Some("HeartRates"));
+    assert_eq!(map("counters.Users.Likes.Select(c => new { c.Value })").source().kind, SourceKind::Counters);
+    assert!(map("from o in docs.Orders select o").field_names().is_none());
+}
+
+#[test]
+fn errors_of_texts_have_places() {
+    for (text, line, column, part) in [
+        (
+            "from o in docs.Orders select new { o.Name.Normalize() }",
+            1,
+            36,
+            "member that is no plain property",
+        ),
+        (
+            "from o in docs.Orders select new { A = o.Name.Normalize() }",
+            1,
+            47,
+            "`Normalize` is not supported",
+        ),
+        ("from o in docs.Orders\nselect new { A = b }", 2, 18, "`b` is not known"),
+        ("from o in docs.Orders select new { A = }", 1, 1, ""),
+        ("from o in orders select new { o.A }", 1, 11, "`orders` is not known"),
+        ("docs.Orders.Select(o => new { A = DateTime.Now })", 1, 35, "`DateTime.Now`"),
+        ("from o in docs.Orders select new { o.A, o.B.A }", 1, 41, "`A` is given twice"),
+        ("docs.Orders.Select(o => new { A = o.B.Substring() })", 1, 35, "`Substring` takes 1 to 2"),
+        ("docs.Orders.Select(o => new { A = Regex.IsMatch(o.B, \"(?=a)\") })", 1, 54, "Regex.IsMatch"),
+        ("docs.Orders.Select(o => new { A = new Foo() })", 1, 35, "`new Foo`"),
+        ("from a in docs.As from b in docs.Bs select new { a.X }", 1, 29, "second"),
+    ] {
+        let error = Map::compile(text, &BTreeMap::new()).unwrap_err();
+        assert!(error.message.contains(part), "{text}: {error}");
+        if !part.is_empty() {
+            assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One result as JSON text: a document with its metadata, or the properties selected.
+
+use jackdaw_database::{Fields, StoredDocument, append_json_string, clock, metadata, print_document};
+use jackdaw_document::{Style, Value};
+
+use crate::answer::json;
+use crate::error::Result;
+use crate::parameters::Scalar;
+use crate::plan::field::{Found, Origin};
+use crate::plan::projection::{Item, ItemValue};
+use crate::row::{Distance, Row};
+use crate::run::Run;
+
+/// Appends a document that was found, or what a map/reduce index made.
+pub(crate) fn print_whole(row: &Row<'_>, fields: Fields, out: &mut Vec<u8>) {
+    match &row.document {
+        Some(document) => {
+            print_document(document, fields, out);
+            if row.score.is_some() || row.distance.is_some() {
+                // The text ends with the metadata and the document.
+                out.truncate(out.len() - 2);
+                print_found(row.score, row.distance.as_ref(), out);
+                out.extend_from_slice(b"}}");
+            }
+        }
+        None => {
+            out.push(b'{');
+            if fields == Fields::All {
+                print_properties(row.stored.as_ref(), out);
+            }
+            print_projection_metadata(row, false, true, out);
+            out.push(b'}');
+        }
+    }
+}
+
+fn print_properties(value: Option<&Value<'_>>, out: &mut Vec<u8>) {
+    for (name, value) in value.and_then(Value::as_object).iter().flat_map(|object| object.iter()) {
+        json::separate(out);
+        Value::Text(name).print_to(out, Style::Compact);
+        out.push(b':');
+        value.print_to(out, Style::Compact);
+    }
+}
+
+/// Appends what an index says about a result to its metadata.
+fn print_found(score: Option<f32>, distance: Option<&Distance>, out: &mut Vec<u8>) {
+    if let Some(score) = score {
+        json::name(out, "@index-score");
+        json::append_double(f64::from(score), out);
+    }
+    if let Some(distance) = distance {
+        json::name(out, "@spatial");
+        out.push(b'{');
+        for (name, value) in [
+            ("Distance", distance.distance),
+            ("Latitude", distance.latitude),
+            ("Longitude", distance.longitude),
+        ] {
+            json::name(out, name);
+            json::append_double(value, out);
+        }
+        out.push(b'}');
+    }
+}
+
+/// Appends `"@metadata":{..}` of a projection. One that was answered by the index alone has no change vector.
+pub(crate) fn print_projection_metadata(
+    row: &Row<'_>,
+    is_projection: bool,
+    from_index: bool,
+    out: &mut Vec<u8>,
+) {
+    json::name(out, metadata::METADATA);
+    out.push(b'{');
+    if is_projection {
+        json::bool(out, "@projection", true);
+    }
+    json::name(out, metadata::CHANGE_VECTOR);
+    match &row.document {
+        Some(document) if !from_index => {
+            out.push(b'"');
+            document.change_vector.append_to(out);
+            out.push(b'"');
+        }
+        _ => out.extend_from_slice(b"null"),
+    }
+    if let Some(document) = &row.document {
+        json::string(out, metadata::ID, document.id);
+    }
+    print_found(Some(row.score.unwrap_or(0.0)), row.distance.as_ref(), out);
+    if let Some(document) = row.document.as_ref().filter(|_| !from_index) {
+        json::name(out, metadata::LAST_MODIFIED);
+        out.push(b'"');
+        clock::append_date(document.last_modified, out);
+        out.push(b'"');
+        if !document.flags.is_none() {
+            json::string(out, metadata::FLAGS, &document.flags.to_string());
+        }
+    }
+    out.push(b'}');
+}
+
+/// Appends the properties selected; those of documents that are not there are left out.
+///
+/// Errors: those of reading values that stand elsewhere.
+pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mut Vec<u8>) -> Result<()> {
+    for item in items {
+        if let ItemValue::Field(origin, _) | ItemValue::Whole(origin) | ItemValue::Id(origin) = &item.value
+            && row.is_missing(*origin)
+        {
+            continue;
+        }
+        json::name(out, &item.name);
+        print_value(run, row, &item.value, out)?;
+    }
+    Ok(())
+}
+
+fn print_value(run: &Run<'_>, row: &Row<'_>, value: &ItemValue, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        ItemValue::Field(origin, path) => {
+            if *origin == Origin::Result
+                && let Some(value) = run.stored_field(row, path.text())
+            {
+                value.print_to(out, Style::Compact);
+                return Ok(());
+            }
+            print_found_value(&row.find(*origin, path), out);
+        }
+        ItemValue::Whole(origin) => match (origin, row.documents(*origin)) {
+            (Origin::Result, []) => {
+                out.push(b'{');
+                print_properties(row.stored.as_ref(), out);
+                out.push(b'}');
+            }
+            (Origin::Loaded(_), documents) if run.loads_many(*origin) => {
+                out.push(b'[');
+                for document in documents {
+                    json::separate(out);
+                    print_nested(document, out);
+                }
+                out.push(b']');
+            }
+            (_, [document, ..]) => print_nested(document, out),
+            (_, []) => out.extend_from_slice(b"null"),
+        },
+        ItemValue::Id(origin) => match row.id(*origin) {
+            Some(id) => append_json_string(id, out),
+            None => out.extend_from_slice(b"null"),
+        },
+        ItemValue::Constant(constant) => constant.scalar().print_to(out),
+        ItemValue::Parameter(name) => match run.parameters().get(name) {
+            Some(value) => value.print_to(out, Style::Compact),
+            None => out.extend_from_slice(b"null"),
+        },
+        ItemValue::CompareExchange(key) => {
+            let key = match &**key {
+                ItemValue::Constant(constant) => constant.scalar(),
+                ItemValue::Parameter(name) => run.parameters().get(name).map_or(Scalar::Null, Scalar::of),
+                _ => Scalar::Null,
+            };
+            let found = match &key {
+                Scalar::Text(key) => run.snapshot().compare_exchange(key)?,
+                _ => None,
+            };
+            match found.and_then(|found| found.value.get("Object")) {
+                Some(value) => value.print_to(out, Style::Compact),
+                None => out.extend_from_slice(b"null"),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn print_found_value(found: &Found<'_>, out: &mut Vec<u8>) {
+    match found {
+        Found::Missing => out.extend_from_slice(b"null"),
+        Found::One(value) => value.print_to(out, Style::Compact),
+        Found::Computed(text) => append_json_string(text, out),
+        Found::Many(values) => {
+            out.push(b'[');
+            for value in values {
+                json::separate(out);
+                value.print_to(out, Style::Compact);
+            }
+            out.push(b']');
+        }
+    }
+}
+
+/// A document as the value of a property: of what is known about it, its id alone.
+fn print_nested(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    let mut stored = None;
+    for (name, value) in document.document.object().iter().flat_map(|object| object.iter()) {
+        if name == metadata::METADATA {
+            stored = value.as_object();
+            continue;
+        }
+        json::separate(out);
+        Value::Text(name).print_to(out, Style::Compact);
+        out.push(b':');
+        value.print_to(out, Style::Compact);
+    }
+    json::name(out, metadata::METADATA);
+    out.push(b'{');
+    print_properties(stored.map(Value::Object).as_ref(), out);
+    json::string(out, metadata::ID, document.id);
+    out.extend_from_slice(b"}}");
+}
+
+/// Appends a loaded document in place of the one found.
+pub(crate) fn print_loaded(row: &Row<'_>, document: &StoredDocument<'_>, fields: Fields, out: &mut Vec<u8>) {
+    print_document(document, fields, out);
+    out.truncate(out.len() - 2);
+    print_found(Some(row.score.unwrap_or(0.0)), row.distance.as_ref(), out);
+    out.extend_from_slice(b"}}");
+}
