@@ -9,6 +9,7 @@ use jackdaw_document::{Context, Mode, Object, Value};
 
 use crate::contexts::with_context_for;
 use crate::endpoints::not_supported;
+use crate::endpoints::wait_for_indexes::WaitForIndexes;
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
 use crate::request::DatabaseRequest;
@@ -39,6 +40,7 @@ async fn bulk_docs(mut request: DatabaseRequest) -> Result<Response> {
     let database = &request.database;
     let batch = with_context_for(body.len(), |context| read_batch(&body, context, database))?;
     drop(body);
+    let waiting = WaitForIndexes::of(&request)?;
     let out = match batch {
         Batch::SingleNode(commands) => {
             database.submit(move |transaction| run(&commands, transaction)).await?
@@ -55,6 +57,9 @@ async fn bulk_docs(mut request: DatabaseRequest) -> Result<Response> {
                 .await?
         }
     };
+    if let Some(waiting) = waiting {
+        waiting.wait(&request.database).await?;
+    }
     Ok(Response::json(out).status(StatusCode::CREATED))
 }
 

@@ -11,6 +11,7 @@ mod configuration;
 mod documents;
 mod health;
 mod hilo;
+mod indexes;
 mod landing;
 mod list_databases;
 mod listing;
@@ -27,6 +28,7 @@ mod smuggler;
 mod statistics;
 mod streams;
 mod topology;
+mod wait_for_indexes;
 
 use crate::router::Router;
 use crate::routes::{Route, Routes};
@@ -45,6 +47,7 @@ pub(crate) fn router() -> Router<Route> {
     documents::routes(&mut routes);
     health::routes(&mut routes);
     hilo::routes(&mut routes);
+    indexes::routes(&mut routes);
     landing::routes(&mut routes);
     list_databases::routes(&mut routes);
     logs::routes(&mut routes);
