@@ -43,7 +43,8 @@ pub(super) fn of_function<'a>(
         }
         Value::Json(value) => of_document(value, arena),
         Value::Document(input) => json(&input.document.root(), arena),
-        Value::Object(_) => object(value, arena)?,
+        // Groups are there only while a reduce function runs.
+        Value::Object(_) | Value::Group(_) => object(value, arena)?,
         Value::Field(field) => return of_function(&field.value, is_spatial, arena),
         Value::Boosted(boosted) => return of_function(&boosted.value, is_spatial, arena),
         Value::Spatial(SpatialField::Point { latitude, longitude }) => {
