@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jackdaw_document::Context;
+use jackdaw_functions::{Input, RuntimeError};
 use jackdaw_search::{Entry, FieldValue, Writer};
 use jackdaw_storage::{Environment, Options};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::files::failed;
-use crate::map::Arena;
-use crate::map::values;
+use crate::map::{Arena, BatchHost, Runner, values};
 use crate::plan::Fields;
 use crate::progress::Progress;
-use crate::reduce::{self, Applied, Batch, Engine, Grouping, Mark};
+use crate::reduce::{self, Applied, Batch, Engine, Grouping, Mapper, Mark};
 
 /// Distinct keys in a batch: bounds the pages that its transaction changes.
 const KEYS_MAX: usize = 64 * 1024;
@@ -57,30 +57,9 @@ impl Groups {
         self.state.lock().progress.clone()
     }
 
-    /// Whether the batch should end.
-    pub(crate) fn is_full(batch: &Batch, bytes_max: usize) -> bool {
-        batch.keys() >= KEYS_MAX || batch.bytes() >= bytes_max
-    }
-
-    /// Applies a batch and records with it how far the index is; `finish` completes that with what was done.
-    pub(crate) fn apply(
-        &self,
-        grouping: &Grouping,
-        batch: &mut Batch,
-        threads: usize,
-        mut finish: impl FnMut(&Applied) -> Progress,
-    ) -> Result<(Applied, Progress)> {
-        let mut finished = None;
-        let position = &mut |applied: &Applied| {
-            let progress = finish(applied);
-            let bytes = progress.to_bytes().unwrap_or_default();
-            finished = Some(progress);
-            bytes
-        };
-        let applied = self.engine.apply(batch, position, grouping, threads)?;
-        let progress = finished.ok_or_else(|| Error::Damaged("a batch without progress".to_owned()))?;
-        self.state.lock().progress = Some(progress.clone());
-        Ok((applied, progress))
+    /// Whether the engine is further than what queries see.
+    pub(crate) fn is_ahead(&self, seen: &Progress) -> bool {
+        self.state.lock().progress.as_ref().is_some_and(|progress| progress.batches > seen.batches)
     }
 
     /// Gives the search index the results that changed since it followed last. It has them when the writer commits: call [`Groups::followed`] then.
@@ -115,7 +94,7 @@ impl Groups {
                         values::of_document(&value, arena)
                     };
                     values.push((field, value));
-                    fields.each_variant(field, |variant| values.push((variant, value)));
+                    values.extend(grouping.variants(field).iter().map(|name| (name.as_str(), value)));
                 }
                 add(name, writer, &key, &values, document.as_bytes())
             })?;
@@ -138,6 +117,16 @@ impl Groups {
         Ok(())
     }
 
+    /// Closes it, after the search index: that has everything on disk.
+    pub(crate) fn close(self) -> Result<()> {
+        self.settle()?;
+        match self.engine.close() {
+            Ok(()) => Ok(()),
+            Err(reduce::Error::Storage(jackdaw_storage::Error::Closed | jackdaw_storage::Error::Invalid(_))) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The search index has everything on disk: nothing needs to be followed again.
     pub(crate) fn settle(&self) -> Result<()> {
         let mut state = self.state.lock();
@@ -147,6 +136,72 @@ impl Groups {
             state.unsynced = 0;
         }
         Ok(())
+    }
+}
+
+/// What a batch maps, collected until it is applied.
+pub(crate) struct Grouped<'b> {
+    pub(crate) groups: &'b Groups,
+    pub(crate) grouping: &'b Grouping,
+    mapper: Mapper<'b>,
+    batch: Batch,
+    bytes_max: usize,
+}
+
+impl<'b> Grouped<'b> {
+    pub(crate) fn new(groups: &'b Groups, grouping: &'b Grouping, bytes_max: usize) -> Grouped<'b> {
+        Grouped { groups, grouping, mapper: grouping.mapper(), batch: Batch::new(), bytes_max }
+    }
+
+    /// Whether the batch should end.
+    pub(crate) fn is_full(&self) -> bool {
+        self.batch.keys() >= KEYS_MAX || self.batch.bytes() >= self.bytes_max
+    }
+
+    /// A document is gone.
+    pub(crate) fn forget(&mut self, key: &str) {
+        self.batch.begin(key.as_bytes(), false);
+    }
+
+    /// Maps a document; how many results it has.
+    ///
+    /// Error: what a function found wrong: call [`Grouped::take_back`] then.
+    pub(crate) fn map<'d>(
+        &mut self,
+        key: &str,
+        is_new: bool,
+        input: &Input<'d>,
+        runner: &mut Runner<'_>,
+        host: &mut BatchHost<'d>,
+    ) -> std::result::Result<u64, RuntimeError> {
+        let Grouped { grouping, mapper, batch, .. } = self;
+        batch.begin(key.as_bytes(), is_new);
+        match grouping.auto() {
+            Some(auto) => auto.run(input, batch),
+            None => runner.run_functions(input, host, &mut |entry| mapper.emit(batch, entry)),
+        }
+    }
+
+    /// The map of the document mapped last failed: it has no results.
+    pub(crate) fn take_back(&mut self) {
+        self.batch.take_back();
+    }
+
+    /// Applies everything, and records with it how far the index is: `progress`, with what was reduced.
+    pub(crate) fn apply(&mut self, threads: usize, progress: &Progress) -> Result<(Applied, Progress)> {
+        let mut progress = progress.clone();
+        let mut bytes = Ok(Vec::new());
+        let position = &mut |applied: &Applied| {
+            progress.reduce_attempts += applied.keys;
+            progress.reduce_errors += applied.failures_count;
+            progress.reduce_successes += applied.keys - applied.failures_count;
+            bytes = progress.to_bytes();
+            bytes.as_ref().map(Clone::clone).unwrap_or_default()
+        };
+        let applied = self.groups.engine.apply(&mut self.batch, position, self.grouping, threads)?;
+        bytes?;
+        self.groups.state.lock().progress = Some(progress.clone());
+        Ok((applied, progress))
     }
 }
 

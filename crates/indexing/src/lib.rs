@@ -18,6 +18,7 @@ pub mod definition;
 mod directory;
 mod error;
 mod files;
+mod groups;
 mod index;
 mod indexes;
 mod map;

@@ -4,13 +4,15 @@
 //! often as elements have the value, and paths through the same array take their values from the same element. A document without the
 //! array is in the group of null; one whose array is empty is in none. `array(..)` makes one key of all values.
 
+use std::collections::BTreeMap;
+
 use jackdaw_document::{Path, Value};
 use jackdaw_functions::{Input, RuntimeError};
 
 use super::batch::Batch;
 use super::columns::{ColumnField, ColumnKind, ColumnValue, Columns};
 use super::key::{Key, KeyValue};
-use crate::auto::{Aggregation, AutoDefinition, GroupByArray};
+use crate::auto::{Aggregation, AutoDefinition, GroupByArray, exact_field, search_field};
 use crate::error::{Error, Result};
 
 /// The map of an automatic index with groups.
@@ -18,6 +20,8 @@ pub struct AutoMap {
     keys: Vec<(String, Source)>,
     sums: Vec<(String, Sum)>,
     arrays: Vec<Elements>,
+    /// Names under which a field is indexed beside its own.
+    variants: BTreeMap<String, Vec<String>>,
 }
 
 /// Where a value of the key comes from.
@@ -113,7 +117,16 @@ impl AutoMap {
             };
             sums.push((path.clone(), sum));
         }
-        Ok(AutoMap { keys, sums, arrays })
+        let mut variants = BTreeMap::new();
+        for (path, field) in definition.group_by_fields.iter().chain(&definition.map_fields) {
+            let exact = field.exact.then(|| exact_field(path));
+            let search = (field.search || field.highlighting).then(|| search_field(path));
+            let names: Vec<_> = exact.into_iter().chain(search).collect();
+            if !names.is_empty() {
+                variants.insert(path.clone(), names);
+            }
+        }
+        Ok(AutoMap { keys, sums, arrays, variants })
     }
 
     /// The fields of the results: what is counted and summed, then what is grouped by, each under its path.
@@ -125,6 +138,11 @@ impl AutoMap {
         let keys = self.keys.iter().enumerate();
         let keys = keys.map(|(at, (name, _))| ColumnField { name: name.clone(), kind: ColumnKind::Key(at) });
         Columns { fields: sums.chain(keys).collect() }
+    }
+
+    /// The names under which a field is indexed beside its own.
+    pub fn variants(&self, field: &str) -> &[String] {
+        self.variants.get(field).map_or(&[], Vec::as_slice)
     }
 
     /// Adds what a document contributes to the document that the batch began last; how many entries these are.

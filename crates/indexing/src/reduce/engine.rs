@@ -166,6 +166,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Flushes everything and lets the environment go. Errors: snapshots that are still open; those of the environment.
+    pub fn close(self) -> Result<()> {
+        Ok(self.environment.close()?)
+    }
+
     /// Works out all keys that changed and hands them over, some at a time, in about the order of the keys.
     fn apply_keys(
         &self,

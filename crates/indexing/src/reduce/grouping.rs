@@ -64,6 +64,11 @@ impl Grouping {
         self.auto.as_ref()
     }
 
+    /// The names under which a field of results is indexed beside its own.
+    pub fn variants(&self, field: &str) -> &[String] {
+        self.auto.as_ref().map_or(&[], |auto| auto.variants(field))
+    }
+
     /// Whether the results are rows, for which no function is run.
     pub fn is_columns(&self) -> bool {
         matches!(self.form, Form::Columns(_))
