@@ -1,5 +1,5 @@
 # The words people type. Each line calls cargo or xtask; what they mean is told in CONTRIBUTING.md.
-.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-server bench-check
+.PHONY: run fast test fmt lint tidy simulate loom miri bench-storage bench-document bench-server bench-index bench-query bench-check
 
 # The server, with its page at the URL that it prints; sample data is a click there. `make run ARGS="storage stat DIR"` runs another command.
 run:
@@ -71,6 +71,13 @@ bench-server:
 	cargo build --release -q -p jackdaw-cli -p jackdaw-bench-server
 	target/release/jackdaw-bench-server run --runs $(or $(RUNS),3) --docs $(or $(DOCS),1000000) $(if $(QUICK),--quick) \
 	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) $(if $(OUT),--out $(OUT)) $(if $(DATA),--data $(DATA)) \
+	    $(if $(PEER),--peer-command '$(PEER)') $(if $(PEER_ADDRESS),--peer-address $(PEER_ADDRESS)) $(if $(PEER_PID),--peer-pid $(PEER_PID))
+
+# Indexes and queries over real documents through HTTP, beside a peer as above: DATA=dir of NAME.ndjson.gz, WORKLOADS=Users/Search or exact,page, OUT, QUICK=1, RUNS.
+bench-index bench-query: bench-%:
+	cargo build --release -q -p jackdaw-cli -p jackdaw-bench-server
+	target/release/jackdaw-bench-server $* --runs $(or $(RUNS),3) $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA)) \
+	    $(if $(WORKLOADS),--workloads $(WORKLOADS)) $(if $(OUT),--out $(OUT)) \
 	    $(if $(PEER),--peer-command '$(PEER)') $(if $(PEER_ADDRESS),--peer-address $(PEER_ADDRESS)) $(if $(PEER_PID),--peer-pid $(PEER_PID))
 
 comma := ,

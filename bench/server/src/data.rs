@@ -39,8 +39,8 @@ impl Set {
     }
 }
 
-/// Streams the set in one bulk insert. An op is a document.
-pub(crate) async fn bulk_insert(target: &Target, database: &str, set: &Set) -> Result<Run> {
+/// Streams the set in one bulk insert; copy n above 0 has `/n` behind each id. An op is a document.
+pub(crate) async fn bulk_insert(target: &Target, database: &str, set: &Set, copy: usize) -> Result<Run> {
     const PIECE: usize = 64 << 10;
     let mut connection = Connection::open(&target.address).await?;
     let operation =
@@ -50,6 +50,7 @@ pub(crate) async fn bulk_insert(target: &Target, database: &str, set: &Set) -> R
         format!("/databases/{database}/bulk_insert?id={}&skipOverwriteIfUnchanged=false", operation["Id"]);
     connection.start_chunked(&path).await?;
     let (mut piece, mut framed) = (vec![b'['], Vec::new());
+    let suffix = if copy == 0 { String::new() } else { format!("/{copy}") };
     for (n, document) in set.documents.iter().enumerate() {
         if n > 0 {
             piece.push(b',');
@@ -57,6 +58,7 @@ pub(crate) async fn bulk_insert(target: &Target, database: &str, set: &Set) -> R
         for part in [
             b"{\"Id\":\"",
             document.id.as_bytes(),
+            suffix.as_bytes(),
             b"\",\"Type\":\"PUT\",\"Document\":",
             &document.json,
             b"}",

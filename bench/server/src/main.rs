@@ -1,13 +1,16 @@
-//! Measures the server from outside, as clients use it, beside a peer that speaks the same protocol: `make bench-server`.
+//! Measures the server from outside, as clients use it, beside a peer that speaks the same protocol: `make bench-server`, `make bench-index`,
+//! `make bench-query`.
 //!
 //! The driver runs on one thread and sends requests over keep-alive connections, each waiting for its answer before the next. It shares the
 //! machine with the server, so two figures count: requests a second, and the server's processor time for one.
 
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod data;
 mod hello;
 mod http;
+mod index;
 mod measure;
 mod random;
 mod report;
@@ -35,6 +38,10 @@ struct Arguments {
 enum Command {
     /// Run workloads and print a table
     Run(Box<Options>),
+    /// Build the catalog's indexes over real documents
+    Index(Box<Options>),
+    /// Query and facet the catalog's indexes
+    Query(Box<Options>),
     /// List the workloads
     List,
     /// Answer every request with a fixed text, on hyper alone, as the mark for what a stack may cost
@@ -71,7 +78,7 @@ pub(crate) struct Options {
     /// Where servers that are started here keep their data; emptied before
     #[arg(long, default_value = "bench-data/server")]
     dir: PathBuf,
-    /// The folder of NAME.ndjson.gz, for bulk-NAME
+    /// The folder of NAME.ndjson.gz, for bulk-NAME, indexes and queries
     #[arg(long)]
     data: Option<PathBuf>,
     /// Documents that `get` and the YCSB mixes work on
@@ -92,33 +99,59 @@ pub(crate) struct Options {
 }
 
 fn main() -> Result<()> {
-    match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    match &command {
         Command::List => {
             WORKLOADS.iter().for_each(|workload| println!("{:<14} {}", workload.name, workload.about));
+            println!("index: {}", index::names_of_indexes()?.join(" "));
+            println!("query: {}", index::names_of_queries()?.join(" "));
             Ok(())
         }
         Command::Hello => hello::serve(),
-        Command::Run(options) => {
+        Command::Run(options) | Command::Index(options) | Command::Query(options) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            tokio::task::LocalSet::new().block_on(&runtime, run(*options))
+            tokio::task::LocalSet::new().block_on(&runtime, run(&command, *options.clone()))
         }
     }
 }
 
-async fn run(mut options: Options) -> Result<()> {
+async fn run(command: &Command, mut options: Options) -> Result<()> {
     if options.quick {
         options.docs = options.docs.min(100_000);
         (options.seconds, options.runs) = (options.seconds.min(2.0), options.runs.min(1));
     }
-    let chosen = choose(&options.workloads)?;
-    let mut report = Report::new(options.out.as_deref())?;
+    let bench = match command {
+        Command::Index(_) => "index",
+        Command::Query(_) => "query",
+        _ => "server",
+    };
+    match bench {
+        "index" => check_names(&options.workloads, &index::names_of_indexes()?)?,
+        "query" => check_names(&options.workloads, &index::names_of_queries()?)?,
+        _ => {}
+    }
+    let chosen = if bench == "server" { choose(&options.workloads)? } else { Vec::new() };
+    let mut report = Report::new(bench, &options)?;
     let mut subjects = Subjects::new(&options)?;
-    for workload in chosen {
-        report.add(workload, workload::run(workload, &mut subjects, &options).await?)?;
+    match bench {
+        "index" => index::build(&mut subjects, &options, &mut report).await?,
+        "query" => index::query(&mut subjects, &options, &mut report).await?,
+        _ => {
+            for workload in chosen {
+                report.add(workload.name, workload::run(workload, &mut subjects, &options).await?)?;
+            }
+        }
     }
     subjects.stop()?;
     report.print();
     Ok(())
+}
+
+fn check_names(chosen: &[String], names: &[String]) -> Result<()> {
+    match chosen.iter().find(|name| !names.contains(name)) {
+        Some(name) => anyhow::bail!("there is no workload {name}; `list` shows them"),
+        None => Ok(()),
+    }
 }
 
 fn choose(names: &[String]) -> Result<Vec<&'static Workload>> {

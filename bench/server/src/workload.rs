@@ -12,7 +12,7 @@ use crate::data;
 use crate::http::{Connection, encode};
 use crate::measure::{Next, Run, Target, closed_loop, memory};
 use crate::random::{self, Random, Zipf};
-use crate::report::{Outcome, round};
+use crate::report::Outcome;
 use crate::route;
 use crate::subject::{Subjects, Who, disk_bytes};
 
@@ -139,7 +139,7 @@ pub(crate) async fn run(
 }
 
 fn single(who: Who, figure: f64, unit: &'static str) -> Outcome {
-    Outcome { who, figure, unit, runs: vec![figure], cpu_us: None, details: json!({}) }
+    Outcome { who, figure, unit, runs: vec![figure], cpu_us: None, cpu_runs: Vec::new(), details: json!({}) }
 }
 
 /// Runs on each in turn, so that what else happens on the machine meets all alike.
@@ -156,24 +156,7 @@ async fn sweep(work: &Work, on: &[Who], subjects: &mut Subjects, options: &Optio
             runs.push(once(work, &target, warmup, options).await?);
         }
     }
-    Ok(on.iter().zip(runs).map(|(who, runs)| outcome(*who, runs)).collect())
-}
-
-fn outcome(who: Who, mut runs: Vec<Run>) -> Outcome {
-    let rates = runs.iter().map(Run::rate).collect();
-    runs.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
-    let run = &runs[runs.len() / 2];
-    let us = |quantile| run.quantile(quantile).map(round);
-    let mut details = json!({
-        "p50_us": us(0.5), "p99_us": us(0.99), "p999_us": us(0.999),
-        "written_bytes_per_op": round(run.written as f64 / run.ops.max(1) as f64),
-        "driver_busy": round(run.driver_cpu / run.seconds),
-    });
-    if let Some((count, first)) = &run.errors {
-        details["errors"] = json!(count);
-        details["first_error"] = json!(first);
-    }
-    Outcome { who, figure: run.rate(), unit: "ops/s", runs: rates, cpu_us: Some(run.cpu_us()), details }
+    Ok(on.iter().zip(runs).map(|(who, runs)| Outcome::of(*who, runs)).collect())
 }
 
 async fn once(work: &Work, target: &Target, warmup: f64, options: &Options) -> Result<Run> {
@@ -204,7 +187,7 @@ async fn once(work: &Work, target: &Target, warmup: f64, options: &Options) -> R
             let mut connection = Connection::open(&target.address).await?;
             data::delete_database(&mut connection, "bulk").await?;
             data::create_database(&mut connection, "bulk").await?;
-            data::bulk_insert(target, "bulk", &documents).await
+            data::bulk_insert(target, "bulk", &documents, 0).await
         }
         Work::Route | Work::Startup | Work::IdleRss | Work::LoadedRss | Work::Disk => Ok(Run::default()),
     }
