@@ -24,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::files::{Files, failed};
 use crate::groups::{Following, Grouped};
 use crate::map::{BatchHost, Runner};
+use crate::output::Output;
 use crate::plan::Plan;
 use crate::progress::{Newest, Progress};
 use crate::references::{Changes, Kind};
@@ -69,6 +70,8 @@ pub(crate) struct Batch<'b> {
     pub(crate) writer: Writer,
     /// Of a map/reduce index: results go here and not to the writer.
     pub(crate) grouped: Option<Grouped<'b>>,
+    /// Where the results go as documents.
+    pub(crate) output: Option<Output<'b>>,
     pub(crate) progress: Progress,
     pub(crate) statistics: BatchStatistics,
     pub(crate) errors: Vec<(i64, IndexingError)>,
@@ -142,20 +145,25 @@ impl<'b> Batch<'b> {
         self.progress = progress;
         for failure in &applied.failures {
             let key = reduce::show_key(&failure.key).map_or_else(|_| String::new(), |key| key.to_string());
-            self.errors.push((
-                self.errors.last().map_or(0, |(etag, _)| *etag),
-                IndexingError {
-                    timestamp: clock::now_ticks(),
-                    document: Some(format!("Reduce key: {key}")),
-                    action: "Reduce".to_owned(),
-                    error: format!(
-                        "Failed to execute reduce function of index '{}'. The result of the key is removed from the index as it would be incorrect. Exception: {}",
-                        self.name, failure.message
-                    ),
-                },
-            ));
+            let error = format!(
+                "Failed to execute reduce function of index '{}'. The result of the key is removed from the index as it would be incorrect. Exception: {}",
+                self.name, failure.message
+            );
+            self.note_reduce_error(Some(format!("Reduce key: {key}")), error);
         }
-        let following = grouped.groups.follow(self.name, grouped.grouping, &self.plan.fields, &mut self.writer)?;
+        let mut output = self.output.take();
+        if let Some(output) = output.as_mut().filter(|_| self.progress.batches == 1) {
+            output.clear()?;
+        }
+        let (name, fields) = (self.name, &self.plan.fields);
+        let (groups, grouping) = (grouped.groups, grouped.grouping);
+        let following = groups.follow(name, grouping, fields, &mut self.writer, output.as_mut())?;
+        for problem in output.map(|output| output.problems).unwrap_or_default() {
+            let error = format!(
+                "Failed to build document ID based on provided pattern for output to collection references. {problem}"
+            );
+            self.note_reduce_error(None, error);
+        }
         self.statistics.outputs = following.entries;
         self.following = Some(following);
         Ok(())
@@ -358,6 +366,16 @@ impl<'b> Batch<'b> {
             mapped.insert(key.into_owned());
         }
         Ok(())
+    }
+
+    /// Something is wrong with results. They belong to no document: the time, which is beyond all etags, tells them apart.
+    fn note_reduce_error(&mut self, document: Option<String>, error: String) {
+        if self.errors.len() >= ERRORS_KEPT * 2 {
+            self.errors.drain(..ERRORS_KEPT);
+        }
+        let place = clock::now_ticks() + self.errors.len() as i64;
+        let error = IndexingError { timestamp: clock::now_ticks(), document, action: "Reduce".to_owned(), error };
+        self.errors.push((place, error));
     }
 
     fn note_error(&mut self, etag: i64, id: &str, error: &RuntimeError) {

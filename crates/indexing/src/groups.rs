@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use crate::error::{Error, Result};
 use crate::files::failed;
 use crate::map::{Arena, BatchHost, Runner, values};
+use crate::output::Output;
 use crate::plan::Fields;
 use crate::progress::Progress;
 use crate::reduce::{self, Applied, Batch, Engine, Grouping, Mapper, Mark};
@@ -63,7 +64,15 @@ impl Groups {
     }
 
     /// Gives the search index the results that changed since it followed last. It has them when the writer commits: call [`Groups::followed`] then.
-    pub(crate) fn follow(&self, name: &str, grouping: &Grouping, fields: &Fields, writer: &mut Writer) -> Result<Following> {
+    /// So has the output collection, when there is one.
+    pub(crate) fn follow(
+        &self,
+        name: &str,
+        grouping: &Grouping,
+        fields: &Fields,
+        writer: &mut Writer,
+        mut output: Option<&mut Output<'_>>,
+    ) -> Result<Following> {
         let followed = self.state.lock().followed;
         let snapshot = self.engine.read()?;
         let changed = snapshot.changed(followed.unwrap_or_default())?;
@@ -73,6 +82,10 @@ impl Groups {
             let key = reduce::name(changed.stored);
             if !changed.is_new || followed.is_none() {
                 writer.delete(&key).map_err(|error| failed(name, error))?;
+            }
+            if let Some(output) = &mut output {
+                output.write_some()?;
+                output.add(&key);
             }
             let Some((full, pack)) = changed.result.and_then(|result| Some((result.key, result.pack?))) else {
                 return Ok(());
@@ -84,6 +97,9 @@ impl Groups {
                 entries += 1;
                 let arena = &arena;
                 let Some(object) = document.object() else { return Ok(()) };
+                if let Some(output) = &mut output {
+                    output.result(&document)?;
+                }
                 let mut values = Vec::with_capacity(object.len());
                 for at in 0..object.len() {
                     let Some((field, value)) = object.at_index(at) else { continue };
@@ -101,6 +117,9 @@ impl Groups {
             following.entries += entries;
             Ok::<(), Error>(())
         })?;
+        if let Some(output) = output {
+            output.write()?;
+        }
         Ok(following)
     }
 

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::files::{Files, failed};
 use crate::groups::{Grouped, Groups};
 use crate::indexes::{Inner, Options};
+use crate::output::Output;
 use crate::plan::{IndexType, Plan};
 use crate::progress::{Cutoff, Newest, Progress};
 use crate::statistics::{BatchStatistics, Batches, CollectionStatistics, Lags};
@@ -175,6 +176,15 @@ impl Index {
     /// The index of the cluster at which its definition was last changed.
     pub fn raft_index(&self) -> i64 {
         self.record().raft_index
+    }
+
+    /// The number under which its results are documents.
+    fn output_number(&self) -> i64 {
+        let record = self.record();
+        match &record.content {
+            Content::Static(definition) => definition.reduce_output_index.unwrap_or(record.raft_index),
+            Content::Auto(_) => record.raft_index,
+        }
     }
 
     /// When it was made, in ticks.
@@ -433,6 +443,7 @@ impl Index {
             grouped: files.groups.as_ref().zip(plan.grouping.as_ref()).map(|(groups, grouping)| {
                 Grouped::new(groups, grouping, self.options.batch_memory)
             }),
+            output: plan.output.as_ref().map(|output| Output::new(output, &self.database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),

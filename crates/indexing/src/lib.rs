@@ -23,6 +23,7 @@ mod index;
 mod indexes;
 mod map;
 mod plan;
+mod output;
 mod progress;
 pub mod reduce;
 mod references;

@@ -14,6 +14,7 @@ use crate::definition::{
 };
 use crate::error::{Error, Result};
 use crate::map::PathMap;
+use crate::output::OutputPlan;
 use crate::reduce::Grouping;
 
 /// What kind of index it is.
@@ -120,6 +121,8 @@ pub(crate) struct Plan {
     pub(crate) paths: Option<PathMap>,
     /// Of a map/reduce index.
     pub(crate) grouping: Option<Grouping>,
+    /// Where its results go as documents.
+    pub(crate) output: Option<OutputPlan>,
     pub(crate) fields: Fields,
     /// Names of the fields, when they are known.
     pub(crate) field_names: BTreeSet<String>,
@@ -255,6 +258,7 @@ impl Plan {
                 index_empty_entries: settings.index_empty_entries.unwrap_or(false),
             },
             grouping: reduce.as_ref().map(Grouping::of_function),
+            output: OutputPlan::of(definition)?.filter(|_| reduce.is_some()),
             field_names,
             has_dynamic_fields,
             schema,
@@ -276,6 +280,7 @@ impl Plan {
             needs_change_vector: definition.map_fields.contains_key("@metadata.@change-vector"),
             maps: Vec::new(),
             paths: if is_map_reduce { None } else { Some(PathMap::new(definition)?) },
+            output: None,
             grouping: if is_map_reduce { Some(Grouping::of_auto(definition)?) } else { None },
             field_names: by_name.keys().cloned().collect(),
             has_dynamic_fields: false,

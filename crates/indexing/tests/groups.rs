@@ -140,3 +140,80 @@ fn automatic_groups() {
     shop.delete("questions/1");
     assert_eq!(results(&shop, &name), [r#"{"Count":1,"Views":5,"Tags[]":"rust"}"#]);
 }
+
+/// The ids and contents of documents, without their metadata.
+fn documents(shop: &Shop, prefix: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let snapshot = shop.database.read().unwrap();
+    let visited = snapshot.documents_by_prefix(prefix, None, |document| {
+        let mut json: serde_json::Value =
+            serde_json::from_str(&document.document.to_json(Style::Compact).to_string()).unwrap();
+        json.as_object_mut().unwrap().remove("@metadata");
+        assert_eq!(document.flags.to_string(), "Artificial, FromIndex");
+        found.push((document.id.to_owned(), json.to_string()));
+        Ok(std::ops::ControlFlow::Continue(()))
+    });
+    visited.unwrap();
+    found
+}
+
+fn sale(region: &str, day: Option<u32>, amount: i64) -> String {
+    let at = day.map(|day| format!("2024-02-{day:02}T00:00:00.0000000"));
+    json!({ "Region": region, "At": at, "Amount": amount, "@metadata": { "@collection": "Sales" } }).to_string()
+}
+
+/// Results as documents, with references by pattern, follow what changes; a reset leaves nothing behind.
+#[test]
+fn results_become_documents() {
+    let shop = Shop::new();
+    let index = shop.define(json!({
+        "Name": "Profits",
+        "Maps": ["from s in docs.Sales select new { s.Region, s.At, s.Amount }"],
+        "Reduce": "from r in results group r by new { r.Region, r.At } into g select new { g.Key.Region, g.Key.At, Amount = g.Sum(x => x.Amount) }",
+        "OutputReduceToCollection": "Profits",
+        "PatternForOutputReduceToCollectionReferences": "reports/{At:yyyy-MM-dd}",
+    }));
+    shop.put("sales/1", &sale("eu", Some(5), 1));
+    shop.put("sales/2", &sale("eu", Some(5), 2));
+    shop.put("sales/3", &sale("us", Some(5), 4));
+    shop.put("sales/4", &sale("us", Some(6), 8));
+    shop.caught_up("Profits");
+    let made = documents(&shop, "Profits/");
+    assert_eq!(made.len(), 3);
+    assert!(made.iter().all(|(id, _)| id.starts_with(&format!("Profits/{}/", index.raft_index()))), "{made:?}");
+    let eu = |made: &[(String, String)]| made.iter().find(|(_, json)| json.contains("\"eu\"")).cloned();
+    let (eu_id, eu_json) = eu(&made).unwrap();
+    assert!(eu_json.contains("\"Amount\":3"), "{eu_json}");
+    let reports = documents(&shop, "reports/");
+    assert_eq!(reports.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["reports/2024-02-05", "reports/2024-02-06"]);
+    assert!(reports[0].1.contains(&eu_id) && !reports[1].1.contains(&eu_id));
+    let collection = |name: &str| shop.database.read().unwrap().collection(name).unwrap().map(|found| found.documents);
+    assert_eq!((collection("Profits"), collection("Profits/References")), (Some(3), Some(2)));
+
+    // What does not change is not written again.
+    let etag = shop.database.read().unwrap().last_etag().unwrap();
+    shop.put("sales/5", &sale("us", Some(6), 0));
+    shop.caught_up("Profits");
+    assert_eq!(shop.database.read().unwrap().last_etag().unwrap(), etag + 1);
+
+    shop.put("sales/4", &sale("us", Some(5), 8));
+    shop.delete("sales/5");
+    shop.put("sales/6", &sale("no day", None, 1));
+    shop.caught_up("Profits");
+    let reports = documents(&shop, "reports/");
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].1.matches("Profits/").count(), 2, "{reports:?}");
+    assert!(shop.indexes.get("Profits").unwrap().errors().unwrap().iter().any(|error| error.error.contains("'At' was null")));
+
+    let shop = shop.reopen();
+    shop.delete("sales/1");
+    shop.delete("sales/2");
+    shop.caught_up("Profits");
+    assert!(eu(&documents(&shop, "Profits/")).is_none());
+    assert_eq!(documents(&shop, "reports/")[0].1.matches("Profits/").count(), 1);
+    let before = documents(&shop, "Profits/");
+    shop.indexes.reset("Profits").unwrap();
+    shop.caught_up("Profits");
+    let after = documents(&shop, "Profits/").len();
+    assert_eq!(after, before.len());
+}
