@@ -87,7 +87,8 @@ impl Groups {
                 output.write_some()?;
                 output.add(&key);
             }
-            let Some((full, pack)) = changed.result.and_then(|result| Some((result.key, result.pack?))) else {
+            let Some((full, pack)) = changed.result.and_then(|result| Some((result.key, result.pack?)))
+            else {
                 return Ok(());
             };
             arena.reset();
@@ -124,7 +125,12 @@ impl Groups {
     }
 
     /// The search index has committed what it followed.
-    pub(crate) fn followed(&self, name: &str, following: &Following, search: &jackdaw_search::Index) -> Result<()> {
+    pub(crate) fn followed(
+        &self,
+        name: &str,
+        following: &Following,
+        search: &jackdaw_search::Index,
+    ) -> Result<()> {
         let mut state = self.state.lock();
         state.followed = Some(following.mark);
         state.unsynced += following.keys;
@@ -141,7 +147,9 @@ impl Groups {
         self.settle()?;
         match self.engine.close() {
             Ok(()) => Ok(()),
-            Err(reduce::Error::Storage(jackdaw_storage::Error::Closed | jackdaw_storage::Error::Invalid(_))) => Ok(()),
+            Err(reduce::Error::Storage(
+                jackdaw_storage::Error::Closed | jackdaw_storage::Error::Invalid(_),
+            )) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
