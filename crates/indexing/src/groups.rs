@@ -217,16 +217,13 @@ impl<'b> Grouped<'b> {
     /// Applies everything, and records with it how far the index is: `progress`, with what was reduced.
     pub(crate) fn apply(&mut self, threads: usize, progress: &Progress) -> Result<(Applied, Progress)> {
         let mut progress = progress.clone();
-        let mut bytes = Ok(Vec::new());
         let position = &mut |applied: &Applied| {
             progress.reduce_attempts += applied.keys;
             progress.reduce_errors += applied.failures_count;
             progress.reduce_successes += applied.keys - applied.failures_count;
-            bytes = progress.to_bytes();
-            bytes.as_ref().map(Clone::clone).unwrap_or_default()
+            progress.to_bytes().map_err(|error| reduce::Error::Position(error.to_string()))
         };
         let applied = self.groups.engine.apply(&mut self.batch, position, self.grouping, threads)?;
-        bytes?;
         self.groups.state.lock().progress = Some(progress.clone());
         Ok((applied, progress))
     }
