@@ -97,7 +97,9 @@ impl<'a> Request<'a> {
         let text = match option(body, "Query").map(|query| query.as_str()) {
             Some(Some(text)) => text,
             _ => {
-                return Err(Error::InvalidOperation("Index query does not contain 'Query' field.".to_owned()));
+                return Err(Error::InvalidOperation(
+                    "Index query does not contain 'Query' field.".to_owned(),
+                ));
             }
         };
         let parameters = match option(body, "QueryParameters") {
