@@ -152,9 +152,12 @@ pub(crate) struct Results<'r, 'o> {
     /// The lower-case ids of the documents that the answer has.
     answered: HashSet<String>,
     scratch: Vec<u8>,
+    /// Printed behind everything else.
+    pub(crate) extras: Vec<u8>,
     /// The columns of comma-separated values.
     columns: Vec<String>,
-    context: Context,
+    /// Memory for results that are read again; made when one is.
+    context: Option<Context>,
 }
 
 /// What happened on the way.
@@ -195,8 +198,9 @@ impl<'r, 'o> Results<'r, 'o> {
             includes: Includes::default(),
             answered: HashSet::new(),
             scratch: Vec::new(),
+            extras: Vec::new(),
             columns: Vec::new(),
-            context: Context::new(),
+            context: None,
         }
     }
 
@@ -210,6 +214,14 @@ impl<'r, 'o> Results<'r, 'o> {
     where
         'r: 's,
     {
+        self.add_ref(&mut row)
+    }
+
+    /// As [`Results::add`], for a row that is of use afterwards.
+    pub(crate) fn add_ref<'s>(&mut self, row: &mut Row<'s>) -> Result<ControlFlow<()>>
+    where
+        'r: 's,
+    {
         if self.left == 0 {
             return Ok(ControlFlow::Break(()));
         }
@@ -220,7 +232,7 @@ impl<'r, 'o> Results<'r, 'o> {
                 return Ok(ControlFlow::Break(()));
             }
             self.counts.scanned += 1;
-            if !filter.holds(&row, run.request.parameters, &run.plan.text)? {
+            if !filter.holds(row, run.request.parameters, &run.plan.text)? {
                 self.counts.skipped += 1;
                 return Ok(ControlFlow::Continue(()));
             }
@@ -239,7 +251,7 @@ impl<'r, 'o> Results<'r, 'o> {
         let before = self.out.len();
         envelope::before_result(self.layout, self.counts.given, self.out);
         let start = self.out.len();
-        let content_end = self.print(&row)?;
+        let content_end = self.print(row)?;
         if distinct {
             let is_new = self.seen.insert(xxh3_128(&self.out[start..content_end]));
             if !is_new || self.skip > 0 {
@@ -252,9 +264,9 @@ impl<'r, 'o> Results<'r, 'o> {
             }
         }
         if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
-            self.collect(&row, start)?;
+            self.collect(row, start)?;
         }
-        envelope::after_result(self.layout, start, &self.context, &mut self.columns, self.out)?;
+        envelope::after_result(self.layout, start, &mut self.context, &mut self.columns, self.out)?;
         self.counts.given += 1;
         self.left -= 1;
         let goes_on = self.sink.written(self.out);
@@ -326,9 +338,10 @@ impl<'r, 'o> Results<'r, 'o> {
             _ => {
                 self.scratch.clear();
                 self.scratch.extend_from_slice(&self.out[start..]);
-                let printed = self.context.parse(&self.scratch)?;
+                let context = self.context.get_or_insert_with(Context::new);
+                let printed = context.parse(&self.scratch)?;
                 self.includes.collect(&printed.root(), &wanted.documents, &wanted.exchange);
-                self.context.reset();
+                context.reset();
             }
         }
         Ok(())
@@ -336,7 +349,7 @@ impl<'r, 'o> Results<'r, 'o> {
 
     /// Ends the answer.
     pub(crate) fn finish(self) -> Result<()> {
-        let Results { run, layout, out, mut state, counts, includes, answered, .. } = self;
+        let Results { run, layout, out, mut state, counts, includes, answered, extras, .. } = self;
         if run.plan.filter.is_some() {
             state.total = i64::try_from(counts.passed).unwrap_or(i64::MAX);
         }
@@ -347,6 +360,7 @@ impl<'r, 'o> Results<'r, 'o> {
         out.push(b']');
         envelope::print_includes(run, &includes, &answered, out)?;
         envelope::print_state(run, &state, &counts, out);
+        out.extend_from_slice(&extras);
         out.push(b'}');
         Ok(())
     }
