@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use jackdaw_database::{Fields, Snapshot, ids};
 use jackdaw_document::{Context, Value};
+use jackdaw_functions::javascript::Projection as Script;
 use jackdaw_rql::tree::{self, Expression};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -19,6 +20,7 @@ use crate::plan::field::Origin;
 use crate::plan::projection::Projection;
 use crate::request::{ProjectionBehavior, Request};
 use crate::row::Row;
+use crate::script;
 use crate::sink::{Head, Sink};
 
 /// What one run needs to know; the same from its beginning to its end.
@@ -243,10 +245,10 @@ impl<'r, 'o> Results<'r, 'o> {
             self.skip -= 1;
             return Ok(ControlFlow::Continue(()));
         }
-        if let (Projection::Script { .. }, false) = (&run.plan.projection, self.layout == Layout::Ids) {
-            return Err(Error::NotSupported(
-                "Projections in JavaScript: not supported by this version of the server.".to_owned(),
-            ));
+        if let Projection::Script { script, arguments, .. } = &run.plan.projection
+            && self.layout != Layout::Ids
+        {
+            return self.add_scripted(row, script, arguments, distinct);
         }
         let before = self.out.len();
         envelope::before_result(self.layout, self.counts.given, self.out);
@@ -270,6 +272,60 @@ impl<'r, 'o> Results<'r, 'o> {
         self.counts.given += 1;
         self.left -= 1;
         let goes_on = self.sink.written(self.out);
+        Ok(if self.left == 0 { ControlFlow::Break(()) } else { goes_on })
+    }
+
+    /// Takes what a script makes of what was found: nothing, one or several results.
+    fn add_scripted(
+        &mut self,
+        row: &Row<'_>,
+        script: &Script,
+        arguments: &[Origin],
+        distinct: bool,
+    ) -> Result<ControlFlow<()>> {
+        let run = self.run;
+        let mut memory = self.context.take().unwrap_or_default();
+        let projected = script::project(run, row, script, arguments, &mut self.includes, &memory)?;
+        let mut goes_on = ControlFlow::Continue(());
+        for made in &projected {
+            let before = self.out.len();
+            envelope::before_result(self.layout, self.counts.given, self.out);
+            let start = self.out.len();
+            let content_end = result::print_made(row, &made.root(), run.fields(), self.out)?;
+            if distinct {
+                let is_new = self.seen.insert(xxh3_128(&self.out[start..content_end]));
+                if !is_new || self.skip > 0 {
+                    self.out.truncate(before);
+                    match is_new {
+                        true => self.skip -= 1,
+                        false => self.counts.skipped += 1,
+                    }
+                    continue;
+                }
+            }
+            if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
+                let wanted = &run.plan.wanted;
+                self.includes.collect(&made.root(), &wanted.documents, &wanted.exchange);
+            }
+            envelope::after_result(self.layout, start, &mut self.context, &mut self.columns, self.out)?;
+            self.counts.given += 1;
+            goes_on = self.sink.written(self.out);
+            if goes_on.is_break() {
+                break;
+            }
+            if distinct {
+                self.left -= 1;
+                if self.left == 0 {
+                    break;
+                }
+            }
+        }
+        drop(projected);
+        memory.reset();
+        self.context = Some(memory);
+        if !distinct {
+            self.left -= 1;
+        }
         Ok(if self.left == 0 { ControlFlow::Break(()) } else { goes_on })
     }
 

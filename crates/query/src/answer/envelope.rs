@@ -115,7 +115,7 @@ pub(crate) fn print_includes(
         print_document(&document, Fields::All, out);
     }
     out.push(b'}');
-    if !run.plan.wanted.exchange.is_empty() {
+    if !run.plan.wanted.exchange.is_empty() || includes.has_keys() {
         json::name(out, "CompareExchangeValueIncludes");
         includes.print_compare_exchange(run.snapshot(), out)?;
     }

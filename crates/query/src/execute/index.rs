@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jackdaw_database::Snapshot;
 use jackdaw_document::{Document, Value};
+use jackdaw_indexing::definition::FieldStorage;
 use jackdaw_indexing::{Cutoff, Index, View};
 use jackdaw_search::{Hit, Query, Sort, SortBy};
 use xxhash_rust::xxh3::Xxh3;
@@ -236,6 +237,7 @@ impl<'h> Hits<'h, '_> {
         };
         if !self.opened.is_map_reduce() {
             row.key = Some(&hit.key);
+            row.index = Some(&self.opened.index);
             if !self.is_answered_by_index(stored.as_ref()) {
                 row.document = self.run.snapshot().document(&hit.key)?;
                 if row.document.is_none() {
@@ -266,8 +268,11 @@ impl<'h> Hits<'h, '_> {
         }
         let Some(stored) = stored.and_then(Value::as_object) else { return false };
         items.iter().all(|item| match &item.value {
-            ItemValue::Field(Origin::Result, path) => stored.contains(path.text()),
-            ItemValue::Constant(_) | ItemValue::Parameter(_) => true,
+            ItemValue::Field(Origin::Result, path) => {
+                stored.contains(path.text())
+                    || self.opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes)
+            }
+            ItemValue::Constant(_) | ItemValue::Parameter(_) | ItemValue::Id(Origin::Result) => true,
             _ => false,
         })
     }
@@ -332,8 +337,7 @@ fn check_projection(run: &Run<'_>, opened: &Opened) -> Result<()> {
     let Projection::Fields { items, .. } = &run.plan.projection else { return Ok(()) };
     for item in items {
         if let ItemValue::Field(Origin::Result, path) = &item.value {
-            let is_stored = opened.index.field_options(path.text()).storage
-                == Some(jackdaw_indexing::definition::FieldStorage::Yes);
+            let is_stored = opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes);
             if !is_stored {
                 return Err(Error::Invalid(format!(
                     "Could not extract field '{}' from index '{}', because it is not stored",
