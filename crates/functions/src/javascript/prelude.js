@@ -262,6 +262,8 @@
             freeze(next);
         }
     };
+    // A name that nobody declared is undefined when it is read, as index functions in the wild expect; assigning to it stays an error.
+    Object.setPrototypeOf(globalThis, new Proxy(freeze(Object.create(Object.prototype)), { get: () => undefined }));
     // What is reached through syntax alone.
     const hidden = [
         ...constructors, ...constructors.map((prototype) => prototype.prototype), [][Symbol.iterator](), ''[Symbol.iterator](), new Map()[Symbol.iterator](), new Set()[Symbol.iterator](),

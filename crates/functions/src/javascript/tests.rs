@@ -185,6 +185,10 @@ fn reading_from_nothing_gives_nothing() {
     );
     check("this.nope.push(1); this.q = this.s.foo", "missing");
     check("this.q = typeof this.nope?.x", "\"undefined\"");
+    check(
+        "this.q = [undeclared, undeclared.x, typeof undeclared, undeclared.f()]",
+        r#"[null,null,"undefined",null]"#,
+    );
     assert!(failure("this.nope.x = 1").to_string().contains("undefined"));
     assert!(failure("this.s.foo()").to_string().contains("function"));
 }
