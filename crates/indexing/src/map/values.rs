@@ -32,8 +32,11 @@ pub(super) fn of_function<'a>(
         Value::Text(text) if is_spatial => shape(text, arena),
         Value::Text(text) => FieldValue::Text(text),
         Value::Date(date) => FieldValue::Date(date),
-        // A length of time is found by its ticks.
-        Value::TimeSpan(ticks) => FieldValue::Long(ticks),
+        // A length of time is found by its text and by its ticks.
+        Value::TimeSpan(ticks) => FieldValue::Double {
+            value: ticks as f64,
+            text: arena.bump.alloc_str(&functions::time_span_text(ticks)),
+        },
         Value::Array(values) => {
             let mut all = bumpalo::collections::Vec::with_capacity_in(values.len(), &arena.bump);
             for value in values {
@@ -84,8 +87,16 @@ fn shape<'a>(text: &str, arena: &'a Arena) -> FieldValue<'a> {
     FieldValue::Shape(arena.shape(Shape::Wkt { text: text.to_owned(), units: None }))
 }
 
+/// A value in place in a document, of a field of places.
+pub(crate) fn place<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
+    match value {
+        document::Value::Text(text) => shape(text_of(text, arena), arena),
+        other => of_document(other, arena),
+    }
+}
+
 /// A value in place in a document.
-pub(super) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
+pub(crate) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
     match value {
         document::Value::Null => FieldValue::Null,
         document::Value::Bool(value) => FieldValue::Bool(*value),
@@ -100,7 +111,7 @@ pub(super) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> 
     }
 }
 
-pub(super) fn text_of<'a>(text: &document::Text<'a>, arena: &'a Arena) -> &'a str {
+pub(crate) fn text_of<'a>(text: &document::Text<'a>, arena: &'a Arena) -> &'a str {
     match text.to_str() {
         std::borrow::Cow::Borrowed(text) => text,
         std::borrow::Cow::Owned(text) => arena.bump.alloc_str(&text),
