@@ -249,6 +249,24 @@ fn functions_of_patches() {
 }
 
 #[test]
+fn dates_are_those_of_utc() {
+    check("this.q = new Date(2020, 1, 2, 3, 4, 5, 6)", "\"2020-02-02T03:04:05.0060000Z\"");
+    check(
+        "this.q = [new Date('2020-01-01T05:00:00').getHours(), new Date(2020, 0, 1).getTimezoneOffset()]",
+        "[5,0]",
+    );
+    check(
+        "const d = new Date(0); d.setHours(7); this.q = [d, d instanceof Date, new Date(d) - d, Date.parse('2020-01-01T00:00:00')]",
+        "[\"1970-01-01T07:00:00.0000000Z\",true,0,1577836800000]",
+    );
+    check(
+        "this.q = [String(new Date(0)), String(new Date('x')), typeof Date(), new Date('2020-05-05T01:02:03.1234567Z')]",
+        "[\"Thu 01 Jan 1970 00:00:00 GMT\",\"Invalid Date\",\"string\",\"2020-05-05T01:02:03.1230000Z\"]",
+    );
+    check("class D extends Date {} this.q = new D(2020, 0, 1)", "\"2020-01-01T00:00:00.0000000Z\"");
+}
+
+#[test]
 fn errors_are_told() {
     assert_eq!(failure("throw 5").to_string(), "5");
     assert_eq!(failure("throw 'boo'").to_string(), "boo");
