@@ -15,9 +15,9 @@ use crate::answer::result;
 use crate::error::{Error, Result};
 use crate::includes::Includes;
 use crate::parameters::{Parameters, Scalar};
-use crate::plan::Plan;
 use crate::plan::field::Origin;
 use crate::plan::projection::Projection;
+use crate::plan::{Access, Plan};
 use crate::request::{ProjectionBehavior, Request};
 use crate::row::Row;
 use crate::script;
@@ -406,8 +406,12 @@ impl<'r, 'o> Results<'r, 'o> {
     /// Ends the answer.
     pub(crate) fn finish(self) -> Result<()> {
         let Results { run, layout, out, mut state, counts, includes, answered, extras, .. } = self;
-        if run.plan.filter.is_some() {
+        // An index counts what it finds, before the filter.
+        if run.plan.filter.is_some() && matches!(run.plan.access, Access::Collection { .. }) {
             state.total = i64::try_from(counts.passed).unwrap_or(i64::MAX);
+        }
+        if state.total < 0 && counts.given == 0 && run.paging.skip == 0 && run.paging.take > 0 {
+            state.total = 0;
         }
         if layout != Layout::Answer {
             envelope::end_stream(layout, out);

@@ -12,7 +12,12 @@ fn server() -> TestServer {
     let server = TestServer::start();
     server.create_database("Shop");
     for number in 0..10 {
-        put(&server, &format!("orders/{number}"), "Orders", &json!({ "Total": number, "Company": "companies/1" }));
+        put(
+            &server,
+            &format!("orders/{number}"),
+            "Orders",
+            &json!({ "Total": number, "Company": "companies/1" }),
+        );
     }
     put(&server, "companies/1", "Companies", &json!({ "Name": "Alpha" }));
     server
@@ -84,9 +89,16 @@ fn an_etag_lasts_until_the_answer_changes() {
     let mut client = server.client();
     let mut asked = |text: &str, etag: Option<&str>| {
         let headers: Vec<(&str, &str)> = etag.iter().map(|etag| ("If-None-Match", *etag)).collect();
-        client.request("POST", "/databases/Shop/queries", &headers, json!({ "Query": text }).to_string().as_bytes())
+        client.request(
+            "POST",
+            "/databases/Shop/queries",
+            &headers,
+            json!({ "Query": text }).to_string().as_bytes(),
+        )
     };
-    for (text, changes_with_companies) in [("from Orders limit 3", false), ("from Orders limit 3 include Company", true)] {
+    for (text, changes_with_companies) in
+        [("from Orders limit 3", false), ("from Orders limit 3 include Company", true)]
+    {
         let etag = asked(text, None).header("ETag").expect("an etag").to_owned();
         let quoted = format!("\"{etag}\"");
         assert_eq!(asked(text, Some(&quoted)).status, 304, "{text}");
@@ -101,9 +113,14 @@ fn an_etag_lasts_until_the_answer_changes() {
 #[test]
 fn what_a_query_finds_is_deleted() {
     let server = server();
-    let state = operate(&server, "DELETE", "/databases/Shop/queries?allowStale=&maxOpsPerSec=None&details=true", &json!({
-        "Query": "from Orders where startsWith(id(), $p)", "QueryParameters": { "p": "orders/1" },
-    }));
+    let state = operate(
+        &server,
+        "DELETE",
+        "/databases/Shop/queries?allowStale=&maxOpsPerSec=None&details=true",
+        &json!({
+            "Query": "from Orders where startsWith(id(), $p)", "QueryParameters": { "p": "orders/1" },
+        }),
+    );
     assert_eq!(state["Status"], "Completed", "{state}");
     assert_eq!(state["Result"]["Total"], 1);
     assert_eq!(state["Result"]["Message"], "Processed 1 items.");
@@ -116,10 +133,15 @@ fn what_a_query_finds_is_deleted() {
 #[test]
 fn what_a_query_finds_is_changed() {
     let server = server();
-    let state = operate(&server, "PATCH", "/databases/Shop/queries?details=true", &json!({ "Query": {
+    let state = operate(
+        &server,
+        "PATCH",
+        "/databases/Shop/queries?details=true",
+        &json!({ "Query": {
         "Query": "from Orders as o load o.Company as c update { o.Total += args.more; this.Name = c.Name; }",
         "QueryParameters": { "more": 100 },
-    } }));
+    } }),
+    );
     assert_eq!(state["Status"], "Completed", "{state}");
     assert_eq!(state["Result"]["Total"], 10);
     assert_eq!(state["Result"]["Details"][9]["Status"], "Patched");
@@ -133,7 +155,11 @@ fn what_goes_wrong_is_told_by_the_operation() {
     let server = server();
     for (method, body, kind) in [
         ("PATCH", json!({ "Query": { "Query": "from Orders update { throw 5; }" } }), "JavaScriptException"),
-        ("PATCH", json!({ "Query": { "Query": "from index 'Nope' update { this.x = 1 }" } }), "IndexDoesNotExistException"),
+        (
+            "PATCH",
+            json!({ "Query": { "Query": "from index 'Nope' update { this.x = 1 }" } }),
+            "IndexDoesNotExistException",
+        ),
         ("DELETE", json!({ "Query": "from index 'Nope'" }), "IndexDoesNotExistException"),
     ] {
         let state = operate(&server, method, "/databases/Shop/queries", &body);
@@ -165,7 +191,11 @@ fn streams_have_what_is_known_before_the_results() {
     assert_eq!(lines.lines().filter(|line| line.starts_with("{\"Item\":{\"Total\":")).count(), 10);
     let table = server.request("POST", "/databases/Shop/streams/queries?format=csv", &body);
     assert_eq!(table.header("Content-Type"), Some("text/csv"));
-    assert!(table.text().starts_with("\u{feff}@id,Total,@metadata.@projection\r\norders/0,0,True\r\n"), "{}", table.text());
+    assert!(
+        table.text().starts_with("\u{feff}@id,Total,@metadata.@projection\r\norders/0,0,True\r\n"),
+        "{}",
+        table.text()
+    );
     let missing = json!({ "Query": "from index 'Nope'" }).to_string();
     assert_eq!(server.request("POST", "/databases/Shop/streams/queries", &missing).status, 404);
 }
@@ -175,11 +205,29 @@ fn hostile_queries_are_refused_and_the_server_goes_on() {
     let server = server();
     let deep = format!("from Orders where {}Total = 1{}", "(".repeat(5000), ")".repeat(5000));
     let long = format!("from Orders where Total in ({})", vec!["1"; 100_000].join(","));
-    for (text, statuses) in [(&*deep, &[500][..]), (&*long, &[200]), ("from Orders where Total = '\u{0}", &[500]), ("\u{feff}", &[500])] {
+    for (text, statuses) in [
+        (&*deep, &[500][..]),
+        (&*long, &[200]),
+        ("from Orders where Total = '\u{0}", &[500]),
+        ("\u{feff}", &[500]),
+    ] {
         let answer = ask(&server, text);
-        assert!(statuses.contains(&answer.status), "{} {}", answer.status, &answer.text()[..200.min(answer.text().len())]);
+        assert!(
+            statuses.contains(&answer.status),
+            "{} {}",
+            answer.status,
+            &answer.text()[..200.min(answer.text().len())]
+        );
     }
-    for body in ["", "[]", "5", "{", "{\"Query\":5}", "{\"Query\":\"from Orders\",\"QueryParameters\":[1]}", "{\"Query\":\"from Orders\",\"Start\":-1}"] {
+    for body in [
+        "",
+        "[]",
+        "5",
+        "{",
+        "{\"Query\":5}",
+        "{\"Query\":\"from Orders\",\"QueryParameters\":[1]}",
+        "{\"Query\":\"from Orders\",\"Start\":-1}",
+    ] {
         let answer = server.request("POST", "/databases/Shop/queries", body);
         assert!(answer.status >= 400, "{body}: {}", answer.text());
     }
