@@ -37,6 +37,8 @@ const BATCH_TIME: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_millis(100);
 /// After a failure of the machine (a full disk, say), how long until the next try.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// After the indexes were just being changed, how long until the next try to take another one's place.
+const REPLACE_AGAIN: Duration = Duration::from_millis(50);
 /// The part of documents that may fail.
 const ERROR_RATE_MAX: f64 = 0.15;
 /// Documents counted at most to tell how far behind an index is.
@@ -67,7 +69,8 @@ impl Status {
 /// An index.
 pub struct Index {
     id: IndexId,
-    database: Database,
+    /// Until the index is closed: who still holds it then must not hold the database.
+    database: RwLock<Option<Database>>,
     workers: Arc<Workers>,
     owner: Weak<Inner>,
     options: Options,
@@ -112,7 +115,7 @@ impl Index {
         };
         Ok(Arc::new(Index {
             id: record.id,
-            database: owner.database.clone(),
+            database: RwLock::new(Some(owner.database.clone())),
             workers: owner.workers.clone(),
             owner: Arc::downgrade(owner),
             options: owner.options.clone(),
@@ -255,6 +258,10 @@ impl Index {
         self.plan.as_ref().map(|plan| plan.fields.options(name).clone()).unwrap_or_default()
     }
 
+    fn database(&self) -> Result<Database> {
+        self.database.read().clone().ok_or_else(|| Error::Closed(self.name()))
+    }
+
     // ---- what it may do ----
 
     /// What it is allowed to do.
@@ -372,7 +379,7 @@ impl Index {
 
     /// Nothing was seen yet.
     fn beginning(&self, plan: &Plan) -> Result<Progress> {
-        let mut progress = Progress { born: self.database.read()?.last_etag()?, ..Progress::default() };
+        let mut progress = Progress { born: self.database()?.read()?.last_etag()?, ..Progress::default() };
         for collection in &plan.collections {
             progress.collections.entry(collection.clone()).or_default();
         }
@@ -401,15 +408,14 @@ impl Index {
         let plan = self.plan.as_ref().map_err(Clone::clone)?;
         let files = self.open_files(&mut files)?;
         let view = self.view.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_first = view.progress.batches == 0;
         if !is_first
             && !view.is_stale(&snapshot, Cutoff::Now)?
             && !self.is_behind_compare_exchange(&view, &snapshot)?
         {
             drop(snapshot);
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         }
         let (name, names, begun) = (self.name(), Bump::new(), Instant::now());
         let batch = Batch {
@@ -437,11 +443,10 @@ impl Index {
         let done = batch.run()?;
         drop(snapshot);
         let Some(Done { progress, statistics, errors, has_more }) = done else {
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         };
         if !errors.is_empty() {
-            let count = store::add_errors(&self.database, self.id, errors)?;
+            let count = store::add_errors(&self.database()?, self.id, errors)?;
             self.error_count.store(count, Ordering::Release);
         }
         self.check_error_rate(&progress, has_more)?;
@@ -458,23 +463,23 @@ impl Index {
         if has_more {
             return Ok(Next::More);
         }
-        let newest = self.database.read()?;
+        let newest = self.database()?.read()?;
         if view.is_stale(&newest, Cutoff::Now)? {
             return Ok(Next::After(Duration::ZERO));
         }
         drop(newest);
-        self.caught_up();
-        Ok(Next::Sleep)
+        Ok(self.caught_up())
     }
 
     fn is_behind_compare_exchange(&self, view: &View, snapshot: &Snapshot) -> Result<bool> {
         Ok(self.uses_compare_exchange() && snapshot.last_cluster_index()? > view.progress.compare_exchange)
     }
 
-    fn caught_up(self: &Arc<Self>) {
+    fn caught_up(self: &Arc<Self>) -> Next {
         self.signal.tell();
-        if let Some(owner) = self.owner.upgrade() {
-            owner.caught_up(self);
+        match self.owner.upgrade() {
+            Some(owner) if !owner.caught_up(self) => Next::After(REPLACE_AGAIN),
+            _ => Next::Sleep,
         }
     }
 
@@ -514,7 +519,7 @@ impl Index {
             return Ok(());
         }
         let stored = record.clone();
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::put(transaction, &stored))
             .wait()?;
         self.set_record(record);
@@ -568,14 +573,14 @@ impl Index {
     /// What is written after the wait began is not waited for.
     fn fixed(&self, cutoff: Cutoff) -> Result<Cutoff> {
         Ok(match cutoff {
-            Cutoff::Now => Cutoff::Etag(self.database.read()?.last_etag()?),
+            Cutoff::Now => Cutoff::Etag(self.database()?.read()?.last_etag()?),
             etag => etag,
         })
     }
 
     fn reached(&self, cutoff: Cutoff) -> Result<Option<Arc<View>>> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_behind =
             view.is_stale(&snapshot, cutoff)? || self.is_behind_compare_exchange(&view, &snapshot)?;
         Ok((!is_behind || !self.may_run()).then_some(view))
@@ -596,7 +601,7 @@ impl Index {
             return Ok(Vec::new());
         }
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut reasons = view.staleness(&snapshot, Cutoff::Now)?;
         if self.is_behind_compare_exchange(&view, &snapshot)? {
             reasons.push("There are still some compare-exchange references to process.".to_owned());
@@ -620,7 +625,7 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn errors(&self) -> Result<Vec<IndexingError>> {
-        store::errors(&self.database.read()?, self.id)
+        store::errors(&self.database()?.read()?, self.id)
     }
 
     /// How many errors it has.
@@ -631,7 +636,7 @@ impl Index {
     /// Forgets its errors. Blocks until that is durable.
     pub(crate) fn clear_errors(&self) -> Result<()> {
         let id = self.id;
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::delete_errors(transaction, id))
             .wait()?;
         self.error_count.store(0, Ordering::Release);
@@ -665,7 +670,7 @@ impl Index {
     /// Errors: those of reading.
     pub fn lags(&self) -> Result<Lags> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut lags = Lags::new();
         for (collection, seen) in &view.progress.collections {
             let newest = Newest::of(&snapshot, collection)?;
@@ -738,6 +743,7 @@ impl Index {
         self.is_closed.store(true, Ordering::Release);
         let files = self.files.lock().take();
         *self.view.write() = None;
+        *self.database.write() = None;
         self.signal.tell();
         if let Some(files) = files {
             let name = self.name();
