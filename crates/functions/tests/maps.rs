@@ -1,12 +1,12 @@
 //! Whole maps: query and method syntax, sources, shapes, several entries.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+mod runs;
 
 use std::collections::BTreeMap;
 
-use common::map_entries;
 use jackdaw_functions::{Collections, Map, SourceKind};
+use runs::map_entries;
 
 const ORDER: &str = r#"{"Company":"companies/1","Freight":2.5,"Lines":[{"Product":"tea","Price":1.10,"Quantity":3},{"Product":"milk","Price":2,"Quantity":1},{"Product":"tea","Price":0.5,"Quantity":2}],"Tags":["a","b"],"OrderedAt":"1996-07-04T00:00:00.0000000","ShipTo":{"City":"Lyon","Location":{"Latitude":45.7,"Longitude":4.8}},"@metadata":{"@collection":"Orders"}}"#;
 

@@ -1,12 +1,12 @@
 //! Reduces: keys, results, what is known of their fields, and that they can be applied to their own results.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+mod runs;
 
 use std::collections::BTreeMap;
 
-use common::reduce_entries;
 use jackdaw_functions::{Combine, Reduce};
+use runs::reduce_entries;
 
 const BY_TAG: &str = "from r in results group r by r.Tag into g select new { Tag = g.Key, Count = g.Sum(x => x.Count), Most = g.Max(x => x.Most), First = g.First().First }";
 const BY_MONTH: &str = "from r in results group r by new { r.Year, M = r.Month } into g select new { g.Key.Year, Month = g.Key.M, Count = g.Sum(x => x.Count) }";

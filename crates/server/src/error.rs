@@ -103,6 +103,10 @@ kinds! {
     QueryParse => INTERNAL_SERVER_ERROR, "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
     /// The text of a query makes no sense.
     InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
+    /// There is no document that the query names.
+    DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
+    /// There is no sorter of this name.
+    NoSorter => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException";
     /// It took longer than the asker waits.
     TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
     // ---- scripts ----
@@ -355,6 +359,9 @@ impl From<QueryError> for WireError {
             QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
             QueryError::Document(error) => error.into(),
             QueryError::Database(error) => error.into(),
+            QueryError::NoDocument(_) => ErrorKind::DocumentDoesNotExist.error(message),
+            QueryError::NoSorter(_) => ErrorKind::NoSorter.error(message),
+            QueryError::Indexing(error) => error.into(),
             _ => ErrorKind::Internal.error(message),
         }
     }

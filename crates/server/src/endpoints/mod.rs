@@ -4,6 +4,7 @@ mod admin_databases;
 mod build;
 mod bulk_docs;
 mod bulk_insert;
+mod by_query;
 mod changes;
 mod collections;
 mod compare_exchange;
@@ -41,6 +42,7 @@ pub(crate) fn router() -> Router<Route> {
     build::routes(&mut routes);
     bulk_docs::routes(&mut routes);
     bulk_insert::routes(&mut routes);
+    by_query::routes(&mut routes);
     changes::routes(&mut routes);
     collections::routes(&mut routes);
     compare_exchange::routes(&mut routes);

@@ -10,7 +10,6 @@ use crate::routes::Routes;
 
 pub(crate) fn routes(routes: &mut Routes) {
     let all: &[(&'static str, &[(Method, &str)])] = &[
-        ("Querying", &[(Method::PATCH, "/queries"), (Method::DELETE, "/queries")]),
         (
             "Attachments",
             &[
