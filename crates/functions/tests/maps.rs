@@ -179,3 +179,53 @@ fn errors_of_texts_have_places() {
         }
     }
 }
+
+/// What RavenDB 5.4 keeps when the condition over all documents is null: the document, unless the condition is made of `&&` or `||`.
+#[test]
+fn conditions_that_are_null() {
+    let kept = |map: &str| {
+        let documents = [
+            r#"{"N":1,"F":true}"#,
+            r#"{"N":2,"F":false}"#,
+            r#"{"N":3,"F":null,"L":[{"F":null},{"F":true}]}"#,
+            r#"{"N":4}"#,
+        ];
+        documents
+            .iter()
+            .flat_map(|document| map_entries(map, "ws/1", document).unwrap())
+            .collect::<Vec<_>>()
+            .join("")
+    };
+    for (condition, expected) in [
+        ("w.F", "134"),
+        ("(w.F)", "134"),
+        ("!w.F", "234"),
+        ("w.X.Any()", "1234"),
+        ("w.F == true", "1"),
+        ("w.F != false", "134"),
+        ("w.F && true", "1"),
+        ("true && w.F", "1"),
+        ("w.F || w.F", "1"),
+        ("w.F || w.N != 0", "1234"),
+        ("!(w.F && true)", "234"),
+        ("(bool)w.F", "1"),
+        ("w.F ?? false", "1"),
+        ("w.F ? true : false", "1"),
+        ("w.Z > 1", ""),
+    ] {
+        let expected: String = expected.chars().map(|n| format!("{{\"N\":{n}}}")).collect();
+        assert_eq!(
+            kept(&format!("from w in docs.Ws where {condition} select new {{ w.N }}")),
+            expected,
+            "{condition}"
+        );
+        assert_eq!(
+            kept(&format!("docs.Ws.Where(w => {condition}).Select(w => new {{ w.N }})")),
+            expected,
+            "{condition}"
+        );
+    }
+    assert_eq!(kept("from w in docs.Ws let f = w.F where f select new { w.N }"), r#"{"N":1}{"N":3}{"N":4}"#);
+    assert_eq!(kept("from w in docs.Ws from l in w.L where l.F select new { w.N }"), r#"{"N":3}{"N":3}"#);
+    assert_eq!(kept("from w in docs.Ws from l in w.L.Where(x => x.F) select new { w.N }"), r#"{"N":3}"#);
+}

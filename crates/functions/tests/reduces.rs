@@ -117,3 +117,10 @@ fn many_keys_are_found_again() {
     assert_eq!(reduced.len(), 1000);
     assert!(reduced.iter().all(|entry| entry.contains(r#""Count":5,"#)));
 }
+
+#[test]
+fn a_null_condition_after_grouping_is_false() {
+    let reduce = "from r in results group r by new { K = r.B } into g where g.Key.K select new { B = g.Key.K, C = g.Sum(x => x.C) }";
+    let entries = [r#"{"B":true,"C":1}"#, r#"{"B":null,"C":1}"#, r#"{"B":false,"C":1}"#];
+    assert_eq!(reduce_entries(reduce, &entries).unwrap(), [r#"{"B":true,"C":1}"#]);
+}
