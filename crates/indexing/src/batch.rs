@@ -27,10 +27,10 @@ use crate::map::{BatchHost, Runner};
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::progress::{Newest, Progress};
+use crate::reduce;
 use crate::references::{Changes, Kind};
 use crate::statistics::BatchStatistics;
 use crate::store::{ERRORS_KEPT, IndexingError};
-use crate::reduce;
 use crate::workers::Yielding;
 
 /// Bounds of one batch.
@@ -377,7 +377,8 @@ impl<'b> Batch<'b> {
             self.errors.drain(..ERRORS_KEPT);
         }
         let place = clock::now_ticks() + self.errors.len() as i64;
-        let error = IndexingError { timestamp: clock::now_ticks(), document, action: "Reduce".to_owned(), error };
+        let error =
+            IndexingError { timestamp: clock::now_ticks(), document, action: "Reduce".to_owned(), error };
         self.errors.push((place, error));
     }
 

@@ -87,7 +87,8 @@ impl Groups {
                 output.write_some()?;
                 output.add(&key);
             }
-            let Some((full, pack)) = changed.result.and_then(|result| Some((result.key, result.pack?))) else {
+            let Some((full, pack)) = changed.result.and_then(|result| Some((result.key, result.pack?)))
+            else {
                 return Ok(());
             };
             arena.reset();
@@ -124,7 +125,12 @@ impl Groups {
     }
 
     /// The search index has committed what it followed.
-    pub(crate) fn followed(&self, name: &str, following: &Following, search: &jackdaw_search::Index) -> Result<()> {
+    pub(crate) fn followed(
+        &self,
+        name: &str,
+        following: &Following,
+        search: &jackdaw_search::Index,
+    ) -> Result<()> {
         let mut state = self.state.lock();
         state.followed = Some(following.mark);
         state.unsynced += following.keys;
@@ -141,7 +147,9 @@ impl Groups {
         self.settle()?;
         match self.engine.close() {
             Ok(()) => Ok(()),
-            Err(reduce::Error::Storage(jackdaw_storage::Error::Closed | jackdaw_storage::Error::Invalid(_))) => Ok(()),
+            Err(reduce::Error::Storage(
+                jackdaw_storage::Error::Closed | jackdaw_storage::Error::Invalid(_),
+            )) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -209,16 +217,13 @@ impl<'b> Grouped<'b> {
     /// Applies everything, and records with it how far the index is: `progress`, with what was reduced.
     pub(crate) fn apply(&mut self, threads: usize, progress: &Progress) -> Result<(Applied, Progress)> {
         let mut progress = progress.clone();
-        let mut bytes = Ok(Vec::new());
         let position = &mut |applied: &Applied| {
             progress.reduce_attempts += applied.keys;
             progress.reduce_errors += applied.failures_count;
             progress.reduce_successes += applied.keys - applied.failures_count;
-            bytes = progress.to_bytes();
-            bytes.as_ref().map(Clone::clone).unwrap_or_default()
+            progress.to_bytes().map_err(|error| reduce::Error::Position(error.to_string()))
         };
         let applied = self.groups.engine.apply(&mut self.batch, position, self.grouping, threads)?;
-        bytes?;
         self.groups.state.lock().progress = Some(progress.clone());
         Ok((applied, progress))
     }

@@ -445,11 +445,20 @@ impl Index {
             is_closing: &|| self.is_closed.load(Ordering::Acquire) || self.is_paused(),
             writer: files.search.writer(self.options.batch_memory).map_err(|error| failed(&name, error))?,
             // What the engine of a map/reduce index has is not reduced again, even where the search index lacks it.
-            progress: files.groups.as_ref().and_then(Groups::progress).unwrap_or_else(|| (*view.progress).clone()),
-            grouped: files.groups.as_ref().zip(plan.grouping.as_ref()).map(|(groups, grouping)| {
-                Grouped::new(groups, grouping, self.options.batch_memory)
-            }),
-            output: plan.output.as_ref().map(|output| Output::new(output, &self.database, self.output_number())),
+            progress: files
+                .groups
+                .as_ref()
+                .and_then(Groups::progress)
+                .unwrap_or_else(|| (*view.progress).clone()),
+            grouped: files
+                .groups
+                .as_ref()
+                .zip(plan.grouping.as_ref())
+                .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
+            output: plan
+                .output
+                .as_ref()
+                .map(|output| Output::new(output, &self.database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),

@@ -74,7 +74,8 @@ impl Pattern {
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             let (before, from) = rest.split_at(at);
-            let inner = from.strip_prefix('{').ok_or_else(|| wrong("A closing bracket without an opening one."))?;
+            let inner =
+                from.strip_prefix('{').ok_or_else(|| wrong("A closing bracket without an opening one."))?;
             let end = inner.find('}').ok_or_else(|| wrong("A bracket is not closed."))?;
             let (name, format) = inner[..end].split_once(':').unwrap_or((&inner[..end], ""));
             if name.trim().is_empty() || name.contains('{') {
@@ -108,7 +109,10 @@ impl Pattern {
         let (text, number);
         let value = match value {
             None | Some(DocumentValue::Null) => {
-                return Err(format!("Invalid pattern reference document ID '{}'. Field '{name}' was null", self.text));
+                return Err(format!(
+                    "Invalid pattern reference document ID '{}'. Field '{name}' was null",
+                    self.text
+                ));
             }
             Some(DocumentValue::Bool(value)) => Value::Bool(value),
             Some(DocumentValue::Number(found)) => match found.as_i64() {
@@ -173,9 +177,9 @@ impl<'p> Output<'p> {
                 return Ok(());
             }
             let writer = self.writer();
-            let deleted = self.database.submit(move |transaction| {
-                ids.iter().try_for_each(|id| writer.delete(transaction, id))
-            });
+            let deleted = self
+                .database
+                .submit(move |transaction| ids.iter().try_for_each(|id| writer.delete(transaction, id)));
             deleted.wait()?;
         }
     }
@@ -285,7 +289,11 @@ impl JobWriter {
     }
 
     /// The id of the reference to a result as it is stored, if it has one.
-    fn reference_of(&self, transaction: &Transaction<'_>, id: &str) -> jackdaw_database::Result<Option<String>> {
+    fn reference_of(
+        &self,
+        transaction: &Transaction<'_>,
+        id: &str,
+    ) -> jackdaw_database::Result<Option<String>> {
         let Some(pattern) = &self.plan.pattern else { return Ok(None) };
         Ok(transaction.get(id)?.and_then(|stored| pattern.id(&stored.document).ok()))
     }
@@ -337,7 +345,8 @@ mod tests {
     #[test]
     fn patterns_make_ids() {
         let context = Context::new();
-        let json = r#"{"At":"2024-02-05T13:00:00.0000000","Region":"eu","N":7,"D":1.50,"Nothing":null,"List":[]}"#;
+        let json =
+            r#"{"At":"2024-02-05T13:00:00.0000000","Region":"eu","N":7,"D":1.50,"Nothing":null,"List":[]}"#;
         let document = context.parse(json).unwrap();
         for (pattern, id) in [
             ("reports/{At:yyyy-MM-dd}", Ok("reports/2024-02-05")),
@@ -350,8 +359,14 @@ mod tests {
         ] {
             let made = Pattern::parse(pattern).unwrap().id(&document);
             match id {
-                Ok(id) => assert_eq!(made.as_deref().map(|made| made.trim_end_matches('0')), Ok(id.trim_end_matches('0')), "{pattern}"),
-                Err(part) => assert!(made.as_ref().is_err_and(|error| error.contains(part)), "{pattern}: {made:?}"),
+                Ok(id) => assert_eq!(
+                    made.as_deref().map(|made| made.trim_end_matches('0')),
+                    Ok(id.trim_end_matches('0')),
+                    "{pattern}"
+                ),
+                Err(part) => {
+                    assert!(made.as_ref().is_err_and(|error| error.contains(part)), "{pattern}: {made:?}")
+                }
             }
         }
         for wrong in ["reports", "a/{x", "a/x}", "a/{}", "a/{:yyyy}"] {

@@ -4,7 +4,7 @@
 mod support;
 
 use jackdaw_document::{Document, Style};
-use jackdaw_indexing::AutoDefinition;
+use jackdaw_indexing::auto::AutoDefinition;
 use jackdaw_indexing::auto::{Aggregation, AutoField, GroupByArray};
 use jackdaw_search::Query;
 use serde_json::json;
@@ -22,7 +22,8 @@ fn results(shop: &Shop, name: &str) -> Vec<String> {
 
 fn question(tags: &[&str], month: u32, views: i64) -> String {
     let date = format!("2020-{month:02}-05T10:00:00.0000000Z");
-    json!({ "Tags": tags, "CreationDate": date, "Views": views, "@metadata": { "@collection": "Questions" } }).to_string()
+    json!({ "Tags": tags, "CreationDate": date, "Views": views, "@metadata": { "@collection": "Questions" } })
+        .to_string()
 }
 
 fn per_tag(shop: &Shop) {
@@ -91,11 +92,14 @@ fn functions_are_run_over_results_of_several_maps() {
     }));
     shop.put("companies/1", r#"{"Name":"Ada & Co","@metadata":{"@collection":"Companies"}}"#);
     for at in 1..=300 {
-        let order = json!({ "Company": "companies/1", "Total": at, "@metadata": { "@collection": "Orders" } });
+        let order =
+            json!({ "Company": "companies/1", "Total": at, "@metadata": { "@collection": "Orders" } });
         shop.put(&format!("orders/{at}"), &order.to_string());
     }
     let all = |total: i64, largest: i64| {
-        vec![format!(r#"{{"Company":"companies/1","Total":{total},"Largest":{largest},"Names":["Ada & Co"]}}"#)]
+        vec![format!(
+            r#"{{"Company":"companies/1","Total":{total},"Largest":{largest},"Names":["Ada & Co"]}}"#
+        )]
     };
     assert_eq!(results(&shop, "Totals"), all(300 * 301 / 2, 300));
     shop.delete("orders/300");
@@ -116,7 +120,10 @@ fn a_failing_reduce_takes_out_its_key_alone() {
     assert_eq!(results(&shop, "Questions/PerTag").len(), 19);
     let errors = shop.indexes.get("Questions/PerTag").unwrap().errors().unwrap();
     assert_eq!(errors.len(), 1);
-    assert_eq!((errors[0].action.as_str(), errors[0].document.as_deref()), ("Reduce", Some("Reduce key: [\"tag00\"]")));
+    assert_eq!(
+        (errors[0].action.as_str(), errors[0].document.as_deref()),
+        ("Reduce", Some("Reduce key: [\"tag00\"]"))
+    );
     assert!(errors[0].error.contains("Views"), "{}", errors[0].error);
     shop.delete("questions/x");
     assert_eq!(results(&shop, "Questions/PerTag")[0], r#"{"Tag":"tag00","Count":1,"Views":1}"#);
@@ -159,20 +166,21 @@ fn documents(shop: &Shop, prefix: &str) -> Vec<(String, String)> {
 
 fn sale(region: &str, day: Option<u32>, amount: i64) -> String {
     let at = day.map(|day| format!("2024-02-{day:02}T00:00:00.0000000"));
-    json!({ "Region": region, "At": at, "Amount": amount, "@metadata": { "@collection": "Sales" } }).to_string()
+    json!({ "Region": region, "At": at, "Amount": amount, "@metadata": { "@collection": "Sales" } })
+        .to_string()
 }
 
 /// Results as documents, with references by pattern, follow what changes; a reset leaves nothing behind.
 #[test]
 fn results_become_documents() {
     let shop = Shop::new();
-    let index = shop.define(json!({
+    let number = shop.define(json!({
         "Name": "Profits",
         "Maps": ["from s in docs.Sales select new { s.Region, s.At, s.Amount }"],
         "Reduce": "from r in results group r by new { r.Region, r.At } into g select new { g.Key.Region, g.Key.At, Amount = g.Sum(x => x.Amount) }",
         "OutputReduceToCollection": "Profits",
         "PatternForOutputReduceToCollectionReferences": "reports/{At:yyyy-MM-dd}",
-    }));
+    })).raft_index();
     shop.put("sales/1", &sale("eu", Some(5), 1));
     shop.put("sales/2", &sale("eu", Some(5), 2));
     shop.put("sales/3", &sale("us", Some(5), 4));
@@ -180,14 +188,18 @@ fn results_become_documents() {
     shop.caught_up("Profits");
     let made = documents(&shop, "Profits/");
     assert_eq!(made.len(), 3);
-    assert!(made.iter().all(|(id, _)| id.starts_with(&format!("Profits/{}/", index.raft_index()))), "{made:?}");
+    assert!(made.iter().all(|(id, _)| id.starts_with(&format!("Profits/{number}/"))), "{made:?}");
     let eu = |made: &[(String, String)]| made.iter().find(|(_, json)| json.contains("\"eu\"")).cloned();
     let (eu_id, eu_json) = eu(&made).unwrap();
     assert!(eu_json.contains("\"Amount\":3"), "{eu_json}");
     let reports = documents(&shop, "reports/");
-    assert_eq!(reports.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["reports/2024-02-05", "reports/2024-02-06"]);
+    assert_eq!(
+        reports.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(),
+        ["reports/2024-02-05", "reports/2024-02-06"]
+    );
     assert!(reports[0].1.contains(&eu_id) && !reports[1].1.contains(&eu_id));
-    let collection = |name: &str| shop.database.read().unwrap().collection(name).unwrap().map(|found| found.documents);
+    let collection =
+        |name: &str| shop.database.read().unwrap().collection(name).unwrap().map(|found| found.documents);
     assert_eq!((collection("Profits"), collection("Profits/References")), (Some(3), Some(2)));
 
     // What does not change is not written again.
@@ -203,7 +215,15 @@ fn results_become_documents() {
     let reports = documents(&shop, "reports/");
     assert_eq!(reports.len(), 1);
     assert_eq!(reports[0].1.matches("Profits/").count(), 2, "{reports:?}");
-    assert!(shop.indexes.get("Profits").unwrap().errors().unwrap().iter().any(|error| error.error.contains("'At' was null")));
+    assert!(
+        shop.indexes
+            .get("Profits")
+            .unwrap()
+            .errors()
+            .unwrap()
+            .iter()
+            .any(|error| error.error.contains("'At' was null"))
+    );
 
     let shop = shop.reopen();
     shop.delete("sales/1");

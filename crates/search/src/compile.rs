@@ -117,7 +117,7 @@ impl Compiler<'_> {
             Query::Intersect(parts) => self.intersect(parts),
             Query::Lucene { field, text, exact } => self.lucene(field, text, *exact),
             Query::MoreLikeThis(like) => self.more_like_this(like),
-            Query::Spatial(_) => Err(Error::InvalidQuery("this kind of query is not known".to_owned())),
+            Query::Spatial(query) => self.spatial(query),
         }
     }
 

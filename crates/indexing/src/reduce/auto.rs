@@ -310,7 +310,7 @@ mod tests {
             let input = Input::new(context.parse(json).unwrap(), &id);
             grouping.auto().unwrap().run(&input, &mut batch).unwrap();
         }
-        engine.apply(&mut batch, &mut |_| Vec::new(), &grouping, 1).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &grouping, 1).unwrap();
         let mut all = Vec::new();
         let snapshot = engine.read().unwrap();
         snapshot

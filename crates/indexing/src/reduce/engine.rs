@@ -117,12 +117,12 @@ impl Engine {
     /// Applies a batch and records the position with it, durably when it returns; `position` is told what was done. Keys are reduced on so many threads at
     /// most.
     ///
-    /// Errors: [`Error::NotFresh`] when a document was wrongly said to be new, [`Error::TooLong`] for an id; those of the environment. Nothing of
-    /// the batch is applied then.
+    /// Errors: [`Error::NotFresh`] when a document was wrongly said to be new; that of `position`; those of the environment, among them that an id is too long. Nothing
+    /// of the batch is applied then.
     pub fn apply(
         &self,
         batch: &mut Batch,
-        position: &mut dyn FnMut(&Applied) -> Vec<u8>,
+        position: &mut dyn FnMut(&Applied) -> Result<Vec<u8>>,
         reducer: &dyn Reducer,
         threads: usize,
     ) -> Result<Applied> {
@@ -140,7 +140,7 @@ impl Engine {
         next.next_number = next_number.into_inner();
         next.batch += 1;
         next.results = (next.results + applied.results_added).saturating_sub(applied.results_removed);
-        next.write(&mut transaction, &position(&applied), &changed)?;
+        next.write(&mut transaction, &position(&applied)?, &changed)?;
         transaction.commit()?;
         *state = next;
         Ok(applied)

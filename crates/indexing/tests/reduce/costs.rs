@@ -11,7 +11,7 @@ fn result(key: u32, number: i64) -> Mapped {
 }
 
 fn apply(engine: &Engine, batch: &mut Batch) -> Applied {
-    let applied = engine.apply(batch, &mut |_| Vec::new(), &|| AddUp(true), 1).unwrap();
+    let applied = engine.apply(batch, &mut |_| Ok(Vec::new()), &|| AddUp(true), 1).unwrap();
     batch.clear();
     applied
 }
@@ -101,7 +101,7 @@ fn scattered_keys_are_each_touched_once() {
         let results = (0..30).map(|at| result((number * 7 + at * 67) % keys, i64::from(number))).collect();
         model.put(&mut batch, &format!("documents/{number}"), results, true);
         if batch.documents() == 300 {
-            let applied = engine.apply(&mut batch, &mut |_| Vec::new(), &|| AddUp(true), 2).unwrap();
+            let applied = engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &|| AddUp(true), 2).unwrap();
             assert_eq!(applied.keys, batch.keys() as u64);
             // Each key's leaf and what it takes to hold the new results, not one reduction for each result.
             assert!(applied.cost.reductions <= 4 * applied.keys, "{applied:?}");

@@ -44,7 +44,7 @@ impl Shape {
         position: &[u8],
     ) -> Result<Applied, Error> {
         let incremental = self.incremental;
-        engine.apply(batch, &mut |_| position.to_vec(), &|| AddUp(incremental), self.threads)
+        engine.apply(batch, &mut |_| Ok(position.to_vec()), &|| AddUp(incremental), self.threads)
     }
 
     fn result(&self, random: &mut Random) -> Mapped {

@@ -92,7 +92,7 @@ fn questions_per_tag_and_month() {
     for some in questions.chunks(1000) {
         batch.clear();
         some.iter().for_each(|question| map(&mut batch, &mut context, question));
-        engine.apply(&mut batch, &mut |_| Vec::new(), &per_tag_and_month, 2).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &per_tag_and_month, 2).unwrap();
     }
     // Some are asked anew, some move to another month, some go.
     for _ in 0..5 {
@@ -109,7 +109,7 @@ fn questions_per_tag_and_month() {
                 map(&mut batch, &mut context, &questions[at]);
             }
         }
-        engine.apply(&mut batch, &mut |_| Vec::new(), &per_tag_and_month, 2).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &per_tag_and_month, 2).unwrap();
     }
 
     let mut expected: BTreeMap<(String, i64, i64), (i64, i64)> = BTreeMap::new();
