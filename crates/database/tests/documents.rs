@@ -288,7 +288,9 @@ fn a_document_that_comes_back_elsewhere_has_left_its_collection() {
         let id = id.to_owned();
         database.submit(move |t| t.put(&id, &document, PutOptions::default())).wait().unwrap().etag
     };
-    let delete = |id: &'static str| database.submit(move |t| t.delete(id, &Expected::Any)).wait().unwrap().unwrap().etag;
+    let delete = |id: &'static str| {
+        database.submit(move |t| t.delete(id, &Expected::Any)).wait().unwrap().unwrap().etag
+    };
     let left = |collection: &str| {
         let mut ids = Vec::new();
         let snapshot = database.read().unwrap();
@@ -306,7 +308,7 @@ fn a_document_that_comes_back_elsewhere_has_left_its_collection() {
     let second = delete("users/1");
     assert!(second > first);
     put("Users/1", "Orders");
-    assert_eq!(left("users"), [("Users/1".to_owned(), second)]);
+    assert_eq!(left("users"), [("users/1".to_owned(), second)], "as it was spelt then");
     let snapshot = database.read().unwrap();
     assert_eq!(snapshot.last_tombstone_etag(Some("Users")).unwrap(), second);
     assert_eq!(snapshot.last_tombstone_etag(None).unwrap(), 0, "the id has a document");
@@ -314,7 +316,7 @@ fn a_document_that_comes_back_elsewhere_has_left_its_collection() {
     let third = delete("users/1");
     put("users/1", "Users");
     assert_eq!(left("Orders"), [("Users/1".to_owned(), third)]);
-    assert_eq!(left("Users"), [("Users/1".to_owned(), second)]);
+    assert_eq!(left("Users"), [("users/1".to_owned(), second)]);
     let removed = database.submit(move |t| t.clean_tombstones(third, 100)).wait().unwrap();
     assert_eq!((removed, left("Orders"), left("Users")), (2, vec![], vec![]));
 }

@@ -429,6 +429,7 @@ impl Index {
             return Ok(self.caught_up());
         }
         let (name, names, begun) = (self.name(), Bump::new(), Instant::now());
+        let database = self.database()?;
         let batch = Batch {
             name: &name,
             plan,
@@ -455,10 +456,7 @@ impl Index {
                 .as_ref()
                 .zip(plan.grouping.as_ref())
                 .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
-            output: plan
-                .output
-                .as_ref()
-                .map(|output| Output::new(output, &self.database, self.output_number())),
+            output: plan.output.as_ref().map(|output| Output::new(output, &database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),
