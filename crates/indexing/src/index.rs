@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bumpalo::Bump;
 use jackdaw_database::{Database, Etag, Snapshot, Transaction, clock};
-use jackdaw_search::Searcher;
+use jackdaw_search::{Query, Searcher, Sort, SortBy};
 use parking_lot::{Mutex, RwLock};
 
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition};
@@ -686,7 +686,24 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn terms(&self, view: &View, field: &str, after: Option<&str>, count: usize) -> Result<Vec<String>> {
-        view.searcher.terms(field, after, count).map_err(|error| failed(&self.name(), error))
+        let wrong = |error| failed(&self.name(), error);
+        if field != "id()" {
+            return view.searcher.terms(field, after, count).map_err(wrong);
+        }
+        // Keys are no field's terms; they come in their order.
+        let by_key = Sort { by: SortBy::Key, descending: false };
+        let mut keys: Vec<String> = Vec::new();
+        for hit in view.searcher.stream(&Query::All, &[by_key]).map_err(wrong)? {
+            let key = hit.map_err(wrong)?.key;
+            if after.is_some_and(|after| *key <= *after) || keys.last() == Some(&key) {
+                continue;
+            }
+            if keys.len() == count {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok(keys)
     }
 
     /// How far behind it is, by collection. Counts up to a bound.

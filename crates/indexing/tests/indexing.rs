@@ -29,6 +29,7 @@ fn an_index_follows_documents() {
     shop.delete("users/2");
     assert_eq!(shop.all("Users/ByName"), ["users/1"]);
     assert_eq!(shop.terms("Users/ByName", "Name"), ["grace"]);
+    assert_eq!(shop.terms("Users/ByName", "id()"), ["users/1"]);
     let shop = shop.reopen();
     assert_eq!(shop.terms("Users/ByName", "Name"), ["grace"]);
     shop.put("users/3", &user("Alan", 41));
@@ -217,7 +218,7 @@ fn a_changed_definition_is_built_beside_and_takes_the_place() {
     assert_eq!(shop.find("Users/ByName", "Years", 4), ["users/4"]);
     assert!(shop.indexes.get("ReplacementOf/Users/ByName").is_none());
     // The old files go after the new index is there.
-    wait_until(&shop, |shop| std::fs::read_dir(shop.directory.path().join("indexes")).unwrap().count() == 1);
+    wait_until(&shop, |shop| std::fs::read_dir(shop.database.path().join("indexes")).unwrap().count() == 1);
     let shop = shop.reopen();
     assert_eq!(shop.find("Users/ByName", "Years", 4), ["users/4"]);
 }
