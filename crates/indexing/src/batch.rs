@@ -99,8 +99,11 @@ impl<'b> Batch<'b> {
         if self.progress.batches == 0 {
             self.begin_references()?;
         }
+        // All of these come first: a document may have come back in another collection.
         for collection in &self.plan.collections {
             self.tombstones(collection, changes.as_mut())?;
+        }
+        for collection in &self.plan.collections {
             self.documents(collection, &mut runner, &mut host, changes.as_mut(), &mut mapped)?;
         }
         if self.ended.is_none() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bumpalo::Bump;
 use jackdaw_database::{Database, Etag, Snapshot, Transaction, clock};
-use jackdaw_search::Searcher;
+use jackdaw_search::{Query, Searcher, Sort, SortBy};
 use parking_lot::{Mutex, RwLock};
 
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition};
@@ -40,6 +40,8 @@ const BATCH_TIME: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_millis(100);
 /// After a failure of the machine (a full disk, say), how long until the next try.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// After the indexes were just being changed, how long until the next try to take another one's place.
+const REPLACE_AGAIN: Duration = Duration::from_millis(50);
 /// The part of documents that may fail.
 const ERROR_RATE_MAX: f64 = 0.15;
 /// Nodes and results that are shown of one tree.
@@ -72,7 +74,8 @@ impl Status {
 /// An index.
 pub struct Index {
     id: IndexId,
-    database: Database,
+    /// Until the index is closed: who still holds it then must not hold the database.
+    database: RwLock<Option<Database>>,
     workers: Arc<Workers>,
     owner: Weak<Inner>,
     options: Options,
@@ -119,7 +122,7 @@ impl Index {
         };
         Ok(Arc::new(Index {
             id: record.id,
-            database: owner.database.clone(),
+            database: RwLock::new(Some(owner.database.clone())),
             workers: owner.workers.clone(),
             owner: Arc::downgrade(owner),
             options: owner.options.clone(),
@@ -272,6 +275,10 @@ impl Index {
         self.plan.as_ref().map(|plan| plan.fields.options(name).clone()).unwrap_or_default()
     }
 
+    fn database(&self) -> Result<Database> {
+        self.database.read().clone().ok_or_else(|| Error::Closed(self.name()))
+    }
+
     // ---- what it may do ----
 
     /// What it is allowed to do.
@@ -390,7 +397,7 @@ impl Index {
 
     /// Nothing was seen yet.
     fn beginning(&self, plan: &Plan) -> Result<Progress> {
-        let mut progress = Progress { born: self.database.read()?.last_etag()?, ..Progress::default() };
+        let mut progress = Progress { born: self.database()?.read()?.last_etag()?, ..Progress::default() };
         for collection in &plan.collections {
             progress.collections.entry(collection.clone()).or_default();
         }
@@ -419,17 +426,17 @@ impl Index {
         let plan = self.plan.as_ref().map_err(Clone::clone)?;
         let files = self.open_files(&mut files)?;
         let view = self.view.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_first = view.progress.batches == 0;
         if !is_first
             && !view.is_stale(&snapshot, Cutoff::Now)?
             && !self.is_behind_compare_exchange(&view, &snapshot)?
         {
             drop(snapshot);
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         }
         let (name, names, begun) = (self.name(), Bump::new(), Instant::now());
+        let database = self.database()?;
         let batch = Batch {
             name: &name,
             plan,
@@ -456,10 +463,7 @@ impl Index {
                 .as_deref()
                 .zip(plan.grouping.as_ref())
                 .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
-            output: plan
-                .output
-                .as_ref()
-                .map(|output| Output::new(output, &self.database, self.output_number())),
+            output: plan.output.as_ref().map(|output| Output::new(output, &database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),
@@ -470,11 +474,10 @@ impl Index {
         let done = batch.run()?;
         drop(snapshot);
         let Some(Done { progress, statistics, errors, has_more }) = done else {
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         };
         if !errors.is_empty() {
-            let count = store::add_errors(&self.database, self.id, errors)?;
+            let count = store::add_errors(&self.database()?, self.id, errors)?;
             self.error_count.store(count, Ordering::Release);
         }
         self.check_error_rate(&progress, has_more)?;
@@ -491,23 +494,23 @@ impl Index {
         if has_more {
             return Ok(Next::More);
         }
-        let newest = self.database.read()?;
+        let newest = self.database()?.read()?;
         if view.is_stale(&newest, Cutoff::Now)? {
             return Ok(Next::After(Duration::ZERO));
         }
         drop(newest);
-        self.caught_up();
-        Ok(Next::Sleep)
+        Ok(self.caught_up())
     }
 
     fn is_behind_compare_exchange(&self, view: &View, snapshot: &Snapshot) -> Result<bool> {
         Ok(self.uses_compare_exchange() && snapshot.last_cluster_index()? > view.progress.compare_exchange)
     }
 
-    fn caught_up(self: &Arc<Self>) {
+    fn caught_up(self: &Arc<Self>) -> Next {
         self.signal.tell();
-        if let Some(owner) = self.owner.upgrade() {
-            owner.caught_up(self);
+        match self.owner.upgrade() {
+            Some(owner) if !owner.caught_up(self) => Next::After(REPLACE_AGAIN),
+            _ => Next::Sleep,
         }
     }
 
@@ -547,7 +550,7 @@ impl Index {
             return Ok(());
         }
         let stored = record.clone();
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::put(transaction, &stored))
             .wait()?;
         self.set_record(record);
@@ -601,14 +604,14 @@ impl Index {
     /// What is written after the wait began is not waited for.
     fn fixed(&self, cutoff: Cutoff) -> Result<Cutoff> {
         Ok(match cutoff {
-            Cutoff::Now => Cutoff::Etag(self.database.read()?.last_etag()?),
+            Cutoff::Now => Cutoff::Etag(self.database()?.read()?.last_etag()?),
             etag => etag,
         })
     }
 
     fn reached(&self, cutoff: Cutoff) -> Result<Option<Arc<View>>> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_behind =
             view.is_stale(&snapshot, cutoff)? || self.is_behind_compare_exchange(&view, &snapshot)?;
         Ok((!is_behind || !self.may_run()).then_some(view))
@@ -629,7 +632,7 @@ impl Index {
             return Ok(Vec::new());
         }
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut reasons = view.staleness(&snapshot, Cutoff::Now)?;
         if self.is_behind_compare_exchange(&view, &snapshot)? {
             reasons.push("There are still some compare-exchange references to process.".to_owned());
@@ -653,7 +656,7 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn errors(&self) -> Result<Vec<IndexingError>> {
-        store::errors(&self.database.read()?, self.id)
+        store::errors(&self.database()?.read()?, self.id)
     }
 
     /// How many errors it has.
@@ -664,7 +667,7 @@ impl Index {
     /// Forgets its errors. Blocks until that is durable.
     pub(crate) fn clear_errors(&self) -> Result<()> {
         let id = self.id;
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::delete_errors(transaction, id))
             .wait()?;
         self.error_count.store(0, Ordering::Release);
@@ -690,7 +693,24 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn terms(&self, view: &View, field: &str, after: Option<&str>, count: usize) -> Result<Vec<String>> {
-        view.searcher.terms(field, after, count).map_err(|error| failed(&self.name(), error))
+        let wrong = |error| failed(&self.name(), error);
+        if field != "id()" {
+            return view.searcher.terms(field, after, count).map_err(wrong);
+        }
+        // Keys are no field's terms; they come in their order.
+        let by_key = Sort { by: SortBy::Key, descending: false };
+        let mut keys: Vec<String> = Vec::new();
+        for hit in view.searcher.stream(&Query::All, &[by_key]).map_err(wrong)? {
+            let key = hit.map_err(wrong)?.key;
+            if after.is_some_and(|after| *key <= *after) || keys.last() == Some(&key) {
+                continue;
+            }
+            if keys.len() == count {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok(keys)
     }
 
     /// What a document contributes to the results of a map/reduce index, as trees of JSON, one for each of its results: the nodes from the leaf that holds it up to the
@@ -739,7 +759,7 @@ impl Index {
     /// Errors: those of reading.
     pub fn lags(&self) -> Result<Lags> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut lags = Lags::new();
         for (collection, seen) in &view.progress.collections {
             let newest = Newest::of(&snapshot, collection)?;
@@ -816,6 +836,7 @@ impl Index {
         let files = self.files.lock().take();
         *self.view.write() = None;
         *self.groups.write() = None;
+        *self.database.write() = None;
         self.signal.tell();
         if let Some(files) = files {
             let name = self.name();

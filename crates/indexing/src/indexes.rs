@@ -748,16 +748,17 @@ impl Inner {
         self.tell(IndexChangeKind::BatchCompleted, &index.name());
     }
 
-    /// An index has all there is: if it is a replacement, it takes its place.
-    pub(crate) fn caught_up(&self, index: &Arc<Index>) {
+    /// An index has all there is: if it is a replacement, it takes its place. `false`: not now, but later.
+    pub(crate) fn caught_up(&self, index: &Arc<Index>) -> bool {
         if !index.record().is_replacement {
-            return;
+            return true;
         }
-        // Whoever changes the set may wait for this very index to close: then it is not for this thread to wait, and the next commit or the holder wakes it.
-        let Some(_changing) = self.changing.try_lock_for(Duration::from_millis(50)) else { return };
+        // Whoever changes the set may be waiting for this very thread to let an index go.
+        let Some(_changing) = self.changing.try_lock() else { return false };
         if let Err(error) = self.replace(index) {
             tracing::error!(index = %index.name(), %error, "cannot take the place of the index it replaces");
         }
+        true
     }
 
     fn replace(&self, index: &Arc<Index>) -> Result<()> {
