@@ -21,6 +21,7 @@ use crate::indexes::{Inner, Options};
 use crate::output::Output;
 use crate::plan::{IndexType, Plan};
 use crate::progress::{Cutoff, Newest, Progress};
+use crate::reduce::{self, Grouping};
 use crate::statistics::{BatchStatistics, Batches, CollectionStatistics, Lags};
 use crate::store::{self, Content, IndexId, IndexingError, Record};
 use crate::view::View;
@@ -43,6 +44,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 const REPLACE_AGAIN: Duration = Duration::from_millis(50);
 /// The part of documents that may fail.
 const ERROR_RATE_MAX: f64 = 0.15;
+/// Nodes and results that are shown of one tree.
+const TREE_ITEMS: usize = 1000;
 /// Documents counted at most to tell how far behind an index is.
 const LAG_MAX: u64 = 100_000;
 
@@ -84,6 +87,8 @@ pub struct Index {
     /// Open since the first use. Whoever runs a batch or closes holds the lock.
     files: Mutex<Option<Files>>,
     view: RwLock<Option<Arc<View>>>,
+    /// Of a map/reduce index, while its files are open.
+    groups: RwLock<Option<Arc<Groups>>>,
     is_paused: AtomicBool,
     is_closed: AtomicBool,
     /// Its files are to go when it is closed.
@@ -128,6 +133,7 @@ impl Index {
             slot: Slot::default(),
             files: Mutex::default(),
             view: RwLock::default(),
+            groups: RwLock::default(),
             is_paused: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             is_deleted: AtomicBool::new(false),
@@ -383,6 +389,7 @@ impl Index {
                 None => self.beginning(plan)?,
             };
             self.show(opened.search.searcher(), progress);
+            *self.groups.write() = opened.groups.clone();
             *files = Some(opened);
         }
         files.as_ref().ok_or_else(|| Error::Closed(self.name()))
@@ -448,12 +455,12 @@ impl Index {
             // What the engine of a map/reduce index has is not reduced again, even where the search index lacks it.
             progress: files
                 .groups
-                .as_ref()
+                .as_deref()
                 .and_then(Groups::progress)
                 .unwrap_or_else(|| (*view.progress).clone()),
             grouped: files
                 .groups
-                .as_ref()
+                .as_deref()
                 .zip(plan.grouping.as_ref())
                 .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
             output: plan.output.as_ref().map(|output| Output::new(output, &database, self.output_number())),
@@ -706,6 +713,47 @@ impl Index {
         Ok(keys)
     }
 
+    /// What a document contributes to the results of a map/reduce index, as trees of JSON, one for each of its results: the nodes from the leaf that holds it up to the
+    /// result of its key. Large nodes are shown in part. `None`: it has no results, or this is no map/reduce index.
+    ///
+    /// Errors: those of opening and reading.
+    pub fn trees_of_document(&self, id: &str) -> Result<Option<Vec<serde_json::Value>>> {
+        let Some((groups, grouping)) = self.groups()? else { return Ok(None) };
+        let id = jackdaw_database::ids::lower(id);
+        let show = &mut |key: &[u8], pack: &[u8]| grouping.show(key, pack);
+        Ok(groups.engine.read()?.document_trees(id.as_bytes(), TREE_ITEMS, show)?)
+    }
+
+    /// The results of a map/reduce index as the engine has them, in the order of their keys: keys, results, and of how many results of maps they are made.
+    ///
+    /// Errors: those of opening and reading.
+    pub fn stored_results(&self, start: usize, count: usize) -> Result<Vec<serde_json::Value>> {
+        let Some((groups, grouping)) = self.groups()? else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        groups.engine.read()?.some_results(start, count, |result| {
+            let shown = result.pack.map(|pack| grouping.show(result.key, pack)).transpose()?;
+            all.push(serde_json::json!({
+                "Key": reduce::show_key(result.key)?,
+                "Hash": reduce::name(result.stored),
+                "NumberOfEntries": result.count,
+                "Result": shown,
+            }));
+            Ok::<(), reduce::Error>(())
+        })?;
+        Ok(all)
+    }
+
+    /// The map/reduce side; `None` of other indexes.
+    fn groups(&self) -> Result<Option<(Arc<Groups>, &Grouping)>> {
+        let Some(grouping) = self.plan.as_ref().map_err(Clone::clone)?.grouping.as_ref() else {
+            return Ok(None);
+        };
+        // Opens the files.
+        self.view()?;
+        let groups = self.groups.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
+        Ok(Some((groups, grouping)))
+    }
+
     /// How far behind it is, by collection. Counts up to a bound.
     ///
     /// Errors: those of reading.
@@ -787,6 +835,7 @@ impl Index {
         self.is_closed.store(true, Ordering::Release);
         let files = self.files.lock().take();
         *self.view.write() = None;
+        *self.groups.write() = None;
         *self.database.write() = None;
         self.signal.tell();
         if let Some(files) = files {
