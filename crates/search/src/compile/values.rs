@@ -177,13 +177,11 @@ pub(crate) fn number_ends(low: &Bound, high: &Bound) -> Option<Option<(Domain, u
     })
 }
 
-/// The ends of a range of texts in the dictionary, each with whether it counts itself.
-pub(crate) fn text_ends(
-    place: &Place,
-    low: &Bound,
-    high: &Bound,
-    exact: bool,
-) -> ((Vec<u8>, bool), Option<(Vec<u8>, bool)>) {
+/// An end of a range in the dictionary, and whether it counts itself.
+pub(crate) type End = (Vec<u8>, bool);
+
+/// The ends of a range of texts in the dictionary.
+pub(crate) fn text_ends(place: &Place, low: &Bound, high: &Bound, exact: bool) -> (End, Option<End>) {
     let end = |bound: &Bound| match bound {
         Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null) => None,
         Bound::Included(value) => Some((place.term(&place.fold(&plain_text(value), exact)), true)),
