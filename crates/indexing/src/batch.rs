@@ -195,7 +195,7 @@ impl<'b> Batch<'b> {
             "The batch has as many documents as it may"
         } else if self.statistics.bytes >= self.bounds.bytes {
             "The batch has as many bytes as it may"
-        } else if self.statistics.inputs % CHECK_EVERY == 0 {
+        } else if self.statistics.inputs.is_multiple_of(CHECK_EVERY) {
             let took = self.begun.elapsed();
             if (self.is_closing)() {
                 "The index is being closed"
