@@ -210,7 +210,7 @@ impl Index {
     pub fn definition(&self) -> IndexDefinition {
         let record = self.record();
         let mut definition = match &record.content {
-            Content::Static(definition) => definition.clone(),
+            Content::Static(definition) => (**definition).clone(),
             Content::Auto(auto) => IndexDefinition {
                 maps: vec![auto.map_text()],
                 reduce: auto.reduce_text(),
@@ -228,7 +228,7 @@ impl Index {
     /// The definition as it was given; `None` for an automatic index.
     pub fn given_definition(&self) -> Option<IndexDefinition> {
         match &self.record().content {
-            Content::Static(definition) => Some(definition.clone()),
+            Content::Static(definition) => Some((**definition).clone()),
             Content::Auto(_) => None,
         }
     }

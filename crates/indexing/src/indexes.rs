@@ -694,7 +694,7 @@ impl Inner {
             state: definition.state.unwrap_or_default(),
             lock_mode: definition.lock_mode.unwrap_or_default(),
             priority: definition.priority.unwrap_or_default(),
-            content: Content::Static(definition.clone()),
+            content: Content::Static(Box::new(definition.clone())),
         };
         let Some(present) = self.find(&name) else {
             self.check_count()?;
@@ -734,7 +734,7 @@ impl Inner {
             if let Some(state) = definition.state {
                 record.state = state;
             }
-            record.content = Content::Static(definition);
+            record.content = Content::Static(Box::new(definition));
         }
         let record = (record != *before).then_some(record);
         Ok(Step { name, record, is_new: false, old_replacement })
