@@ -30,6 +30,21 @@ class Differences:
             if unused:
                 yield f"{line} [{','.join(unused)}]"
 
+    def prune(self, path):
+        """Takes out of the file what is not needed, and reasons without a case."""
+        needed = {line: [source for source in sources if source in seen] for line, sources, _, seen in self.entries}
+        kept = []
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            if line in needed and needed[line]:
+                name, _, rest = line.partition(" ")
+                kept.append(f"{name} {','.join(needed[line])}:{rest.partition(':')[2]}")
+            elif line not in needed:
+                kept.append(line)
+        lines = [line for place, line in enumerate(kept)
+                 if not line.startswith("= ") or (place + 1 < len(kept) and kept[place + 1].strip())]
+        text = "\n".join(line for place, line in enumerate(lines) if line or place == 0 or lines[place - 1])
+        path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
 
 def name_of(case):
     """The text on one line and the parameters: what a difference names the case by."""

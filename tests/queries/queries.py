@@ -157,7 +157,7 @@ def matches(expected, answer):
     return None if place == len(rows) else f"found rows {rows}"
 
 
-def check(url, path, quiet, everything):
+def check(url, path, quiet, everything, prune):
     script = parse(path)
     same, different = 0, 0
     known = Differences(Path(os.devnull) if everything else DIFFERENCES, script.name)
@@ -175,10 +175,12 @@ def check(url, path, quiet, everything):
                         same += 1
                         continue
                     different += 1
-                    if not quiet and not known.differed(source, case):
+                    if not known.differed(source, case) and not quiet:
                         print(f"{path.name}:{case.line} [{source}] {name_of(case)}")
                         print("    expected" + " |".join(lines) + f"\n    {why}")
-    for entry in known.not_needed() if not quiet else ():
+    if prune:
+        known.prune(DIFFERENCES)
+    for entry in known.not_needed() if not quiet and not prune else ():
         print(f"differences.txt: no longer needed: {entry}")
     print(f"{path.name}: {same} the same, {different} different")
     return same, different
@@ -190,6 +192,7 @@ def main():
     arguments.add_argument("--url", required=True)
     arguments.add_argument("--quiet", action="store_true", help="only the counts")
     arguments.add_argument("--all", action="store_true", help="the differences that are known, too")
+    arguments.add_argument("--prune", action="store_true", help="take what is no longer needed out of differences.txt")
     arguments.add_argument("names", nargs="*", help="scripts, without .queries; all when none is named")
     options = arguments.parse_intermixed_args()
     same, different = 0, 0
@@ -197,7 +200,7 @@ def main():
         if options.verb == "record":
             record(options.url, path)
         else:
-            good, bad = check(options.url, path, options.quiet, options.all)
+            good, bad = check(options.url, path, options.quiet, options.all, options.prune)
             same, different = same + good, different + bad
     if options.verb == "check":
         print(f"{same} the same, {different} different")
