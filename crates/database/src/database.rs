@@ -94,6 +94,17 @@ pub(crate) struct Shared {
     pub(crate) commits: Commits,
 }
 
+impl Shared {
+    /// See [`Database::collection_name`].
+    pub(crate) fn collection_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.collections.canonical(&ids::lower(name)) {
+            Some(canonical) if *canonical == *name => Cow::Borrowed(name),
+            Some(canonical) => Cow::Owned(canonical.to_string()),
+            None => Cow::Borrowed(name),
+        }
+    }
+}
+
 /// The names of all collections, in memory: a document's row has only a number.
 #[derive(Default)]
 pub(crate) struct CollectionNames(RwLock<CollectionMaps>);
@@ -242,11 +253,11 @@ impl Database {
 
     /// The name of a collection in the casing in which it was first seen; the given one when it is new.
     pub fn collection_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
-        match self.inner.shared.collections.canonical(&ids::lower(name)) {
-            Some(canonical) if *canonical == *name => Cow::Borrowed(name),
-            Some(canonical) => Cow::Owned(canonical.to_string()),
-            None => Cow::Borrowed(name),
-        }
+        self.inner.shared.collection_name(name)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
     }
 
     /// How documents are encoded here.

@@ -67,6 +67,15 @@ pub enum Error {
     /// The key of a compare-exchange value is reserved.
     #[error("{0}")]
     CompareExchangeKeyInvalid(String),
+    /// A script failed: it threw, or exceeded its limits.
+    #[error("{0}")]
+    Script(String),
+    /// A script is none.
+    #[error("{message}")]
+    ScriptSyntax {
+        /// What is wrong with it and where, and the script.
+        message: String,
+    },
     /// A job panicked; its changes are undone.
     #[error("the operation failed unexpectedly: {0}")]
     Panicked(String),

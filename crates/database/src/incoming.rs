@@ -2,7 +2,7 @@
 
 use jackdaw_document::{Builder, Context, Document, Object, Value};
 
-use crate::database::Database;
+use crate::database::{Database, Shared};
 use crate::error::{Error, Result};
 use crate::metadata::{COLLECTION, EMPTY_COLLECTION, METADATA, is_output_only};
 
@@ -34,7 +34,7 @@ impl IncomingDocument {
             return Ok(IncomingDocument { bytes: document.as_bytes().to_vec(), collection });
         }
         let object = object_of(&document.root())?;
-        IncomingDocument::from_object_in(&object, collection, context, database)
+        IncomingDocument::from_object_in(&object, collection, context, database.shared())
     }
 
     /// Builds a document of a collection call by call: `build` writes the properties of the open root, but for `@metadata`.
@@ -73,14 +73,23 @@ impl IncomingDocument {
         context: &Context,
         database: &Database,
     ) -> Result<IncomingDocument> {
-        IncomingDocument::from_object_in(object, EMPTY_COLLECTION, context, database)
+        IncomingDocument::from_object_in(object, EMPTY_COLLECTION, context, database.shared())
+    }
+
+    /// As [`IncomingDocument::new`], for the writer.
+    pub(crate) fn within(
+        document: &Document<'_>,
+        context: &Context,
+        shared: &Shared,
+    ) -> Result<IncomingDocument> {
+        IncomingDocument::from_object_in(&object_of(&document.root())?, EMPTY_COLLECTION, context, shared)
     }
 
     fn from_object_in(
         object: &Object<'_>,
         default: &str,
         context: &Context,
-        database: &Database,
+        database: &Shared,
     ) -> Result<IncomingDocument> {
         let metadata = metadata_of(object)?;
         let named = match metadata.and_then(|metadata| metadata.get(COLLECTION)) {
@@ -103,7 +112,7 @@ impl IncomingDocument {
             None => default,
         };
         let collection = database.collection_name(name).into_owned();
-        let document = context.build(database.document_mode(), |builder| {
+        let document = context.build(database.document_mode, |builder| {
             builder.begin_object()?;
             for (name, value) in object.iter() {
                 let name = name.to_str();

@@ -63,6 +63,10 @@ pub use transaction::cluster::{ClusterCommand, ClusterCommandResult, ClusterOpti
 pub use transaction::compare_exchange::CompareExchangeResult;
 pub use transaction::documents::{DeleteResult, Expected, PutOptions, PutResult};
 pub use transaction::hilo::HiloRange;
+pub use transaction::json_patch::JsonPatch;
+pub use transaction::patch::{
+    IfMissing, Patch, PatchDebug, PatchOptions, PatchResult, PatchStatus, StoredPatch,
+};
 
 /// The number of a write: each takes the next one, from 1 on.
 pub type Etag = i64;

@@ -13,6 +13,7 @@
 mod code;
 mod error;
 mod input;
+pub mod javascript;
 mod language;
 mod limits;
 mod linq;

@@ -116,7 +116,7 @@ impl Analyzer {
         terms
     }
 
-    /// A pattern as the field's terms are written.
+    /// A word with a star as this analyzer would write it.
     pub(crate) fn fold(self, text: &str) -> String {
         if self.lowers() { lower(text) } else { text.to_owned() }
     }
@@ -218,6 +218,8 @@ impl<'a> Words<'a> {
             self.token.position = self.token.position.wrapping_add(1);
             self.put(from, to);
             if is_ravens && is_stop_word(&self.token.text) {
+                // Nor does it leave a gap.
+                self.token.position = self.token.position.wrapping_sub(1);
                 after_stop = true;
                 continue;
             }

@@ -3,10 +3,11 @@
 //! Terms, words, phrases and their combinations are tantivy's own, which score them (BM25 where words are cut from text, the rarity
 //! of the term elsewhere). All else is [`SetQuery`]: a function that gives the entries of a segment, all with the same score.
 
+mod lucene;
 mod text;
 mod values;
 
-pub(crate) use values::number_ends;
+pub(crate) use values::{number_ends, text_ends};
 
 use std::collections::HashMap;
 use std::fmt;
@@ -44,14 +45,11 @@ impl Compiler<'_> {
     }
 
     pub(crate) fn compile(&self, query: &Query) -> Result<Boxed> {
-        self.at_depth(query, 0)
+        check_depth(query)?;
+        self.tree(query)
     }
 
-    fn at_depth(&self, query: &Query, depth: usize) -> Result<Boxed> {
-        if depth > DEPTH_MAX {
-            return Err(Error::InvalidQuery(format!("the query is more than {DEPTH_MAX} levels deep")));
-        }
-        let depth = depth + 1;
+    fn tree(&self, query: &Query) -> Result<Boxed> {
         match query {
             Query::All => Ok(Box::new(AllQuery)),
             Query::None => Ok(Box::new(EmptyQuery)),
@@ -100,13 +98,13 @@ impl Compiler<'_> {
             }
             Query::KeyPrefix(prefix) => Ok(self.key_prefix(prefix)),
             Query::Boost(inner, factor) => {
-                Ok(Box::new(BoostQuery::new(self.at_depth(inner, depth)?, factor.clamp(f32::MIN, f32::MAX))))
+                Ok(Box::new(BoostQuery::new(self.tree(inner)?, factor.clamp(f32::MIN, f32::MAX))))
             }
-            Query::And(parts) => self.all_of(parts, depth),
+            Query::And(parts) => self.all_of(parts),
             Query::Or(parts) => {
                 let mut clauses = Vec::with_capacity(parts.len());
                 for part in parts {
-                    clauses.push((Occur::Should, self.at_depth(part, depth)?));
+                    clauses.push((Occur::Should, self.tree(part)?));
                 }
                 Ok(match clauses.len() {
                     0 => Box::new(EmptyQuery),
@@ -114,25 +112,26 @@ impl Compiler<'_> {
                     _ => Box::new(BooleanQuery::new(clauses)),
                 })
             }
-            Query::Not(inner) => self.all_of(&[Query::Not(inner.clone())], depth),
-            Query::Intersect(parts) => self.intersect(parts, depth),
-            Query::Lucene { .. } | Query::MoreLikeThis(_) | Query::Spatial(_) => {
+            Query::Not(_) => self.all_of(std::slice::from_ref(query)),
+            Query::Intersect(parts) => self.intersect(parts),
+            Query::Lucene { field, text, exact } => self.lucene(field, text, *exact),
+            Query::MoreLikeThis(_) | Query::Spatial(_) => {
                 Err(Error::InvalidQuery("this kind of query is not known".to_owned()))
             }
         }
     }
 
-    fn all_of(&self, parts: &[Query], depth: usize) -> Result<Boxed> {
+    fn all_of(&self, parts: &[Query]) -> Result<Boxed> {
         let mut clauses = Vec::with_capacity(parts.len() + 1);
         let mut needs_all = true;
         for part in parts {
             match part {
-                Query::Not(inner) => clauses.push((Occur::MustNot, self.at_depth(inner, depth)?)),
+                Query::Not(inner) => clauses.push((Occur::MustNot, self.tree(inner)?)),
                 // Everything is no condition: it would only be walked through.
                 Query::All => {}
                 _ => {
                     needs_all = false;
-                    clauses.push((Occur::Must, self.at_depth(part, depth)?));
+                    clauses.push((Occur::Must, self.tree(part)?));
                 }
             }
         }
@@ -204,12 +203,12 @@ impl Compiler<'_> {
     }
 
     /// The entries that the first query finds, of the keys of which every query finds an entry.
-    fn intersect(&self, parts: &[Query], depth: usize) -> Result<Boxed> {
+    fn intersect(&self, parts: &[Query]) -> Result<Boxed> {
         let Some((first, others)) = parts.split_first() else { return Ok(Box::new(EmptyQuery)) };
-        let first = self.at_depth(first, depth)?;
+        let first = self.tree(first)?;
         let mut common: Option<std::collections::HashSet<u64>> = None;
         for part in others {
-            let query = self.at_depth(part, depth)?;
+            let query = self.tree(part)?;
             let mut keys = std::collections::HashSet::new();
             self.snapshot.each_match(query.as_ref(), |segment, doc| {
                 let key = segment.keys(self.layout())?[doc as usize];
@@ -234,6 +233,29 @@ impl Compiler<'_> {
             (Occur::Must, Box::new(ConstScoreQuery::new(filter, 0.0))),
         ])))
     }
+}
+
+/// Refuses a tree that is too deep, without going down into it by recursion.
+fn check_depth(query: &Query) -> Result<()> {
+    let mut open = vec![(query, 1)];
+    while let Some((query, depth)) = open.pop() {
+        if depth > DEPTH_MAX {
+            return Err(Error::InvalidQuery(format!("the query is more than {DEPTH_MAX} levels deep")));
+        }
+        match query {
+            Query::Boost(inner, _) | Query::Not(inner) => open.push((inner, depth + 1)),
+            Query::And(parts) | Query::Or(parts) | Query::Intersect(parts) => {
+                open.extend(parts.iter().map(|part| (part, depth + 1)));
+            }
+            Query::MoreLikeThis(like) => {
+                if let crate::query::MoreLikeThisSource::Entries { query, .. } = &like.source {
+                    open.push((query, depth + 1));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether all entries that a query finds have the same score, so that they need no order.

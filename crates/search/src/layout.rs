@@ -21,7 +21,7 @@ use tantivy::schema::{
 };
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer, TokenizerManager};
 
-use crate::analysis::{Analyzer, FieldTokenizer, Words};
+use crate::analysis::{Analyzer, FieldTokenizer, Words, lower};
 use crate::error::Result;
 use crate::options::{FieldOptions, Indexing, Schema};
 
@@ -83,6 +83,11 @@ pub(crate) const PARTS: usize = 6;
 const PART_LETTERS: [char; PARTS] = ['l', 'd', 'w', 'x', 'y', 'g'];
 
 impl Place {
+    /// The text of a query as RavenDB looks for it without analysis: in lower case, but for fields that keep case.
+    pub(crate) fn fold(&self, text: &str, exact: bool) -> String {
+        if exact || self.options.indexing == Indexing::Exact { text.to_owned() } else { lower(text) }
+    }
+
     /// The column's name, as tantivy's readers take it.
     pub(crate) fn column_name(&self, layout: &Layout, part: Part) -> String {
         match &self.columns {

@@ -10,6 +10,7 @@
 mod analysis;
 mod cells;
 mod compile;
+mod counting;
 mod directory;
 mod docs;
 mod encode;

@@ -16,6 +16,9 @@ use crate::layout::{Layout, Part, Place};
 /// The rank of an entry without a term.
 pub(crate) const NO_RANK: u32 = u32::MAX;
 
+/// So many terms of a range are read one by one.
+const TERMS_READ_MAX: usize = 128;
+
 /// A segment as a snapshot sees it.
 pub(crate) struct Segment {
     pub(crate) reader: SegmentReader,
@@ -407,6 +410,62 @@ impl Segment {
         let keys = Arc::new(keys);
         *self.caches.keys.write() = Some(Arc::clone(&keys));
         Ok(keys)
+    }
+
+    /// The entries of the terms between two, which are with the field's prefix, each with whether it counts itself.
+    pub(crate) fn term_range(
+        &self,
+        place: &Place,
+        from: &(Vec<u8>, bool),
+        to: Option<&(Vec<u8>, bool)>,
+    ) -> tantivy::Result<Docs> {
+        let inverted = self.reader.inverted_index(place.terms)?;
+        let mut range = inverted.terms().range();
+        range = if from.1 { range.ge(&from.0) } else { range.gt(&from.0) };
+        range = match to {
+            Some((text, true)) => range.le(text),
+            Some((text, false)) => range.lt(text),
+            None => range,
+        };
+        let mut gather = Gather::new(self.max_doc());
+        let mut stream = range.into_stream()?;
+        let mut taken = 0;
+        while stream.advance() {
+            taken += 1;
+            if taken <= TERMS_READ_MAX {
+                gather_postings(&inverted, stream.value(), &mut gather)?;
+                continue;
+            }
+            // So many terms cost more than a look at every entry. This is the first one that was not read.
+            let first = stream.term_ord();
+            drop(stream);
+            let last = match to {
+                Some((text, with)) => {
+                    let rest = inverted.terms().range();
+                    let mut rest = if *with { rest.gt(text) } else { rest.ge(text) }.into_stream()?;
+                    if rest.advance() { rest.term_ord() } else { inverted.terms().num_terms() as u64 }
+                }
+                None => inverted.terms().num_terms() as u64,
+            };
+            let ranks = self.ranks(place)?;
+            let wanted =
+                (first - ranks.base) as u32..last.saturating_sub(ranks.base).min(u64::from(NO_RANK)) as u32;
+            if ranks.is_single() {
+                for (doc, rank) in ranks.last.iter().enumerate() {
+                    if wanted.contains(rank) {
+                        gather.insert(doc as DocId);
+                    }
+                }
+            } else {
+                for doc in 0..self.max_doc() {
+                    if ranks.of(doc).iter().any(|rank| wanted.contains(rank)) {
+                        gather.insert(doc);
+                    }
+                }
+            }
+            break;
+        }
+        Ok(gather.finish())
     }
 
     /// The entries of all terms that `wanted` accepts, of those that begin with `prefix`.

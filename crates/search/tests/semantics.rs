@@ -131,6 +131,7 @@ fn filters_find_what_the_reference_finds() {
             Query::Or(vec![term("s", "abc"), Query::And(vec![term("n", 10), term("b", true)])]),
             "1",
         ),
+        ("regex(s, 'ZED')", Query::Regex { field: s(), pattern: "ZED".into() }, "4 5"),
         ("id() = '7'", Query::Key(field("7")), "7"),
         ("id() in ('7', '3', 'x')", Query::Keys(vec![field("7"), field("3"), field("x")]), "3 7"),
         ("startsWith(id(), '1')", Query::KeyPrefix(field("1")), "1 10 11 12 13 14 15 16 17 18 19"),

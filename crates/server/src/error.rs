@@ -91,10 +91,13 @@ kinds! {
     InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
     /// There is no index of this name, and the request is not one that says so with 404.
     IndexDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
-    /// A function in JavaScript failed.
-    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
     /// It took longer than the asker waits.
     TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
+    // ---- scripts ----
+    /// A script failed: it threw, or exceeded its limits.
+    JavaScript => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    /// A script is none.
+    JavaScriptParse => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
     // ---- everything else ----
     /// Not possible in the present state.
     InvalidOperation => INTERNAL_SERVER_ERROR, "System.InvalidOperationException";
@@ -274,6 +277,8 @@ impl From<DatabaseError> for WireError {
             }
             DatabaseError::CollectionMismatch { .. } => ErrorKind::CollectionMismatch.error(message),
             DatabaseError::NotInCluster(_) => ErrorKind::NotInCluster.error(message),
+            DatabaseError::Script(_) => ErrorKind::JavaScript.error(message),
+            DatabaseError::ScriptSyntax { .. } => ErrorKind::JavaScriptParse.error(message),
             DatabaseError::InvalidOperation(_) => ErrorKind::InvalidOperation.error(message),
             DatabaseError::NotSupported(_) => ErrorKind::NotSupported.error(message),
             DatabaseError::CompareExchangeKeyTooBig { .. } => {

@@ -127,19 +127,6 @@ async function unchanged(store, work) {
     assert.equal(await countDocuments(store), 1);
 }
 
-later("a patch is refused", async ({ store }) => {
-    await unchanged(store, () => store.operations.send(new ravendb.PatchOperation("users/1", null, ravendb.PatchRequest.forScript("this.age = 31"))));
-});
-
-later("a patch in a session is refused", async ({ store }) => {
-    await unchanged(store, async () => {
-        const session = store.openSession();
-        await session.store(new User("Bob"), "users/2");
-        session.advanced.patch("users/1", "age", 31);
-        await session.saveChanges();
-    });
-});
-
 later("a counter is refused", async ({ store }) => {
     await unchanged(store, async () => {
         const session = store.openSession();

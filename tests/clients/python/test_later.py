@@ -1,8 +1,7 @@
 """Features of later releases: each is refused in so many words, and changes nothing. None is ignored."""
 
 import pytest
-from ravendb import PatchRequest
-from ravendb.documents.operations.patch import PatchByQueryOperation, PatchOperation
+from ravendb.documents.operations.patch import PatchByQueryOperation
 
 from models import User
 
@@ -22,27 +21,6 @@ def ann(store):
         assert (user.name, user.age) == ("Ann", 30)
         metadata = session.advanced.get_metadata_for(user)
         assert not {"@counters", "@attachments", "@timeseries"} & set(metadata.keys())
-
-
-def test_a_patch(store):
-    with pytest.raises(Exception, match=REFUSAL):
-        store.operations.send(PatchOperation("users/1", None, PatchRequest("this.age = 31")))
-
-
-def test_a_patch_in_a_session(store, document_count):
-    with store.open_session() as session:
-        session.store(User("Bob"), "users/2")
-        session.advanced.patch("users/1", "age", 31)
-        with pytest.raises(Exception, match=REFUSAL):
-            session.save_changes()
-    assert document_count() == 1
-
-
-def test_an_increment_in_a_session(store):
-    with store.open_session() as session:
-        session.advanced.increment("users/1", "age", 1)
-        with pytest.raises(Exception, match=REFUSAL):
-            session.save_changes()
 
 
 def test_a_patch_by_query(store):
@@ -118,8 +96,6 @@ def test_counters_in_a_bulk_insert(store):
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("PATCH", "/docs?id=users/1", '{"Patch":{"Script":"this.age=31"}}'),
-        ("PATCH", "/json-patch?id=users/1", '{"Operations":[]}'),
         ("PUT", "/attachments?id=users/1&name=a.txt", "text"),
         ("POST", "/counters", '{"Documents":[]}'),
         ("POST", "/timeseries?docId=users/1", "{}"),
@@ -129,8 +105,6 @@ def test_counters_in_a_bulk_insert(store):
         ("GET", "/docs?id=users/1&counter=likes", None),
         ("GET", "/docs?id=users/1&timeseries=HR&from=&to=", None),
         ("GET", "/docs?id=users/1&revisions=x", None),
-        ("POST", "/bulk_docs", '{"Commands":[{"Id":"users/1","Type":"PATCH","Patch":{"Script":"this.age=31"}}]}'),
-        ("POST", "/bulk_docs", '{"Commands":[{"Type":"BatchPATCH","Ids":[{"Id":"users/1"}],"Patch":{"Script":"this.age=31"}}]}'),
         ("POST", "/bulk_docs", '{"Commands":[{"Id":"users/1","Type":"Counters","Counters":{"DocumentId":"users/1","Operations":[]}}]}'),
         ("POST", "/bulk_docs", '{"Commands":[{"Id":"users/1","Type":"TimeSeries","TimeSeries":{"Name":"HR","Appends":[]}}]}'),
         ("POST", "/bulk_docs", '{"Commands":[{"Id":"users/1","Type":"AttachmentDELETE","Name":"a"}]}'),

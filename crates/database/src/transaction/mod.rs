@@ -5,6 +5,8 @@ pub(crate) mod compare_exchange;
 pub(crate) mod documents;
 pub(crate) mod hilo;
 mod identities;
+pub(crate) mod json_patch;
+pub(crate) mod patch;
 mod requests;
 mod tombstones;
 mod trees;

@@ -16,9 +16,6 @@ const REGEX_SIZE_MAX: usize = 1 << 20;
 impl Compiler<'_> {
     /// The words of a text, next to each other or within so many moves; one word is a term.
     pub(super) fn words(&self, place: &Arc<Place>, text: &str, slop: u32) -> Boxed {
-        if place.analyzer.is_keyword() {
-            return self.exact_term(place, &place.analyzer.fold(text));
-        }
         self.phrase(place, &place.analyzer.terms(text), slop)
     }
 
@@ -56,17 +53,19 @@ impl Compiler<'_> {
                 Piece::Phrase(text) => (text, true),
                 Piece::Word(text) => (text, false),
             };
-            if !is_phrase && word.contains('*') {
-                if word.chars().all(|character| character == '*') {
-                    clauses.push((occur, self.exists(place)));
-                } else {
-                    clauses.push((occur, self.wildcard(place, word, false)));
-                }
+            if !is_phrase && word.chars().all(|character| character == '*') {
+                clauses.push((occur, self.exists(place)));
+                continue;
+            }
+            // Stars count at the ends only.
+            if !is_phrase && (word.starts_with('*') || word.ends_with('*')) {
+                clauses.push((occur, self.folded_wildcard(place, place.analyzer.fold(word))));
                 continue;
             }
             let tokens = place.analyzer.terms(word);
             match tokens.as_slice() {
-                // A stop word is no condition.
+                // A stop word is found nowhere, so that nothing is found with all words.
+                [] if operator == Operator::And => return Box::new(EmptyQuery),
                 [] => {}
                 [token] => clauses.push((occur, self.exact_term(place, &token.text))),
                 _ => clauses.push((occur, self.phrase(place, &tokens, 0))),
@@ -80,19 +79,24 @@ impl Compiler<'_> {
     }
 
     pub(super) fn prefix(&self, place: &Arc<Place>, text: &str, exact: bool) -> Boxed {
-        let prefix = if exact { text.to_owned() } else { place.analyzer.fold(text) };
+        let prefix = place.term(&place.fold(text, exact));
+        let after = crate::segment::after_prefix(&prefix).map(|after| (after, false));
+        let from = (prefix, true);
         let place = Arc::clone(place);
-        self.set(move |segment, _| segment.matching(&place, &prefix, |_| true))
+        self.set(move |segment, _| segment.term_range(&place, &from, after.as_ref()))
     }
 
     pub(super) fn suffix(&self, place: &Arc<Place>, text: &str, exact: bool) -> Boxed {
-        let suffix = if exact { text.to_owned() } else { place.analyzer.fold(text) };
+        let suffix = place.fold(text, exact);
         let place = Arc::clone(place);
         self.set(move |segment, _| segment.matching(&place, "", |term| term.ends_with(&suffix)))
     }
 
     pub(super) fn wildcard(&self, place: &Arc<Place>, pattern: &str, exact: bool) -> Boxed {
-        let pattern = if exact { pattern.to_owned() } else { place.analyzer.fold(pattern) };
+        self.folded_wildcard(place, place.fold(pattern, exact))
+    }
+
+    fn folded_wildcard(&self, place: &Arc<Place>, pattern: String) -> Boxed {
         let prefix: String =
             pattern.chars().take_while(|character| !matches!(character, '*' | '?')).collect();
         let place = Arc::clone(place);
@@ -101,6 +105,7 @@ impl Compiler<'_> {
 
     pub(super) fn regex(&self, place: &Arc<Place>, pattern: &str) -> Result<Boxed> {
         let regex = regex::RegexBuilder::new(pattern)
+            .case_insensitive(true)
             .size_limit(REGEX_SIZE_MAX)
             .dfa_size_limit(REGEX_SIZE_MAX)
             .build()
@@ -111,7 +116,7 @@ impl Compiler<'_> {
 
     /// Terms that are so like a text. As Lucene counts it, the likeness is one less the edits over the length of the shorter.
     pub(super) fn fuzzy(&self, place: &Arc<Place>, text: &str, similarity: f32) -> Boxed {
-        let text: Vec<char> = place.analyzer.fold(text).chars().collect();
+        let text: Vec<char> = place.fold(text, false).chars().collect();
         let place = Arc::clone(place);
         let similarity = if similarity.is_finite() { similarity.clamp(0.0, 1.0) } else { 0.5 };
         self.set(move |segment, _| {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use jackdaw_document::date::{DATE_TEXT_MAX, Date, Zone};
 use tantivy::columnar::MonotonicallyMappableToU64;
-use tantivy::query::{BooleanQuery, ConstScoreQuery, EmptyQuery, Occur};
+use tantivy::query::{ConstScoreQuery, EmptyQuery};
 
 use super::{Boxed, Compiler};
-use crate::analysis::Analyzer;
 use crate::docs::{Docs, Gather};
 use crate::encode::{EMPTY, NULL, date_of, date_text, long_text};
 use crate::error::Result;
@@ -30,13 +29,8 @@ impl Compiler<'_> {
                 {
                     return Ok(self.any_of_terms(place, date_terms(date, text)));
                 }
-                if exact || place.analyzer == Analyzer::Keyword {
-                    self.exact_term(place, text)
-                } else if place.analyzer == Analyzer::LowerCaseKeyword {
-                    self.exact_term(place, &crate::analysis::lower(text))
-                } else {
-                    self.words(place, text, 0)
-                }
+                // Also where words are cut from text: RavenDB compares the whole.
+                self.exact_term(place, &place.fold(text, exact))
             }
         })
     }
@@ -45,22 +39,6 @@ impl Compiler<'_> {
     pub(super) fn any_of(&self, place: &Arc<Place>, values: &[Value], exact: bool) -> Boxed {
         if values.is_empty() {
             return Box::new(EmptyQuery);
-        }
-        if !place.analyzer.is_keyword() && !exact {
-            let mut clauses = Vec::new();
-            let mut plain = Vec::new();
-            for value in values {
-                match value {
-                    Value::Text(text) if !text.is_empty() => {
-                        clauses.push((Occur::Should, self.words(place, text, 0)));
-                    }
-                    other => plain.extend(value_terms(place, other, true)),
-                }
-            }
-            if !plain.is_empty() {
-                clauses.push((Occur::Should, self.any_of_terms(place, plain)));
-            }
-            return Box::new(ConstScoreQuery::new(Box::new(BooleanQuery::new(clauses)), 1.0));
         }
         let terms = values.iter().flat_map(|value| value_terms(place, value, exact)).collect();
         self.any_of_terms(place, terms)
@@ -98,23 +76,15 @@ impl Compiler<'_> {
             let place = Arc::clone(place);
             return Ok(self.set(move |segment, layout| segment.between(layout, &place, domain, from, to)));
         }
-        let fold = |text: &str| {
-            if text.is_empty() {
-                return String::new();
-            }
-            if exact { text.to_owned() } else { place.analyzer.fold(text) }
+        let is_open = |bound: &Bound| {
+            matches!(bound, Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null))
         };
-        let end = |bound: &Bound| match bound {
-            Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null) => None,
-            Bound::Included(value) => Some((fold(&plain_text(value)), true)),
-            Bound::Excluded(value) => Some((fold(&plain_text(value)), false)),
-        };
-        let (low, high) = (end(low), end(high));
-        if low.is_none() && high.is_none() {
+        if is_open(low) && is_open(high) {
             return Ok(self.exists(place));
         }
+        let (from, to) = text_ends(place, low, high, exact);
         let place = Arc::clone(place);
-        Ok(self.set(move |segment, _| between_terms(segment, &place, low.as_ref(), high.as_ref())))
+        Ok(self.set(move |segment, _| segment.term_range(&place, &from, to.as_ref())))
     }
 }
 
@@ -207,33 +177,22 @@ pub(crate) fn number_ends(low: &Bound, high: &Bound) -> Option<Option<(Domain, u
     })
 }
 
-fn between_terms(
-    segment: &Segment,
+/// The ends of a range of texts in the dictionary, each with whether it counts itself.
+pub(crate) fn text_ends(
     place: &Place,
-    low: Option<&(String, bool)>,
-    high: Option<&(String, bool)>,
-) -> tantivy::Result<Docs> {
-    let inverted = segment.reader.inverted_index(place.terms)?;
-    let mut range = inverted.terms().range();
-    range = match low {
-        Some((text, true)) => range.ge(place.term(text)),
-        Some((text, false)) => range.gt(place.term(text)),
-        None => range.ge(place.prefix.as_bytes()),
+    low: &Bound,
+    high: &Bound,
+    exact: bool,
+) -> ((Vec<u8>, bool), Option<(Vec<u8>, bool)>) {
+    let end = |bound: &Bound| match bound {
+        Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null) => None,
+        Bound::Included(value) => Some((place.term(&place.fold(&plain_text(value), exact)), true)),
+        Bound::Excluded(value) => Some((place.term(&place.fold(&plain_text(value), exact)), false)),
     };
-    range = match high {
-        Some((text, true)) => range.le(place.term(text)),
-        Some((text, false)) => range.lt(place.term(text)),
-        None => match crate::segment::after_prefix(place.prefix.as_bytes()) {
-            Some(after) => range.lt(after),
-            None => range,
-        },
-    };
-    let mut gather = Gather::new(segment.max_doc());
-    let mut stream = range.into_stream()?;
-    while stream.advance() {
-        gather_postings(&inverted, stream.value(), &mut gather)?;
-    }
-    Ok(gather.finish())
+    let from = end(low).unwrap_or_else(|| (place.prefix.clone().into_bytes(), true));
+    let to = end(high)
+        .or_else(|| crate::segment::after_prefix(place.prefix.as_bytes()).map(|after| (after, false)));
+    (from, to)
 }
 
 /// The date that a query's text is: with a time, or without one for midnight.
@@ -264,8 +223,7 @@ fn value_terms(place: &Place, value: &Value, exact: bool) -> Vec<String> {
         Value::Text(text) if text.is_empty() => vec![EMPTY.to_owned()],
         Value::Text(text) => match query_date(text) {
             Some(date) => date_terms(date, text),
-            None if exact => vec![text.clone()],
-            None => vec![place.analyzer.fold(text)],
+            None => vec![place.fold(text, exact)],
         },
         other => vec![plain_text(other)],
     }

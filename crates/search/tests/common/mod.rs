@@ -1,5 +1,5 @@
 //! An index in a temporary directory, filled with JSON objects.
-#![allow(dead_code, reason = "each test uses a part of this")]
+#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use jackdaw_search::{
@@ -195,4 +195,28 @@ pub fn sort(by: SortBy) -> Sort {
 
 pub fn descending(by: SortBy) -> Sort {
     Sort { by, descending: true }
+}
+
+/// Numbers that a seed decides.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len() as u64) as usize]
+    }
 }

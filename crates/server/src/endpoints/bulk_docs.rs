@@ -2,13 +2,13 @@
 
 use http::{HeaderMap, Method, StatusCode, header};
 use jackdaw_database::{
-    ClusterCommand, ClusterCommandResult, ClusterOptions, ClusterResult, Database, Expected,
-    IncomingDocument, PutOptions, PutResult, Transaction,
+    ClusterCommand, ClusterCommandResult, ClusterOptions, ClusterResult, Database, Expected, IfMissing,
+    IncomingDocument, JsonPatch, Patch, PatchOptions, PutOptions, PutResult, Transaction,
 };
 use jackdaw_document::{Context, Mode, Object, Value};
 
 use crate::contexts::with_context_for;
-use crate::endpoints::not_supported;
+use crate::endpoints::{not_supported, patches};
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
 use crate::request::DatabaseRequest;
@@ -21,8 +21,33 @@ pub(crate) fn routes(routes: &mut Routes) {
 
 /// A command of a single-node transaction.
 enum Command {
-    Put { id: String, document: IncomingDocument, expected: Expected },
-    Delete { id: String, expected: Expected },
+    Put {
+        id: String,
+        document: IncomingDocument,
+        expected: Expected,
+    },
+    Delete {
+        id: String,
+        expected: Expected,
+    },
+    Patch {
+        id: String,
+        patch: Patch,
+        if_missing: Option<IfMissing>,
+        options: PatchOptions,
+        returns_document: bool,
+    },
+    /// One script over several documents; what comes of each is not told.
+    BatchPatch {
+        ids: Vec<(String, Expected)>,
+        patch: Patch,
+        if_missing: Option<IfMissing>,
+    },
+    JsonPatch {
+        id: String,
+        patch: JsonPatch,
+        returns_document: bool,
+    },
 }
 
 /// A body, read.
@@ -121,9 +146,47 @@ fn read_command(
             return Err(ErrorKind::Argument.error(format!("Commands[{index}]: a DELETE needs an 'Id'")));
         }
         Ok(Command::Delete { id, expected: expected(command)? })
+    } else if kind.eq_ignore_ascii_case("PATCH") {
+        let (patch, if_missing) = patches::read(command, context, database)?;
+        let options = PatchOptions { expected: expected(command)?, ..PatchOptions::default() };
+        Ok(Command::Patch {
+            id: id()?,
+            patch,
+            if_missing,
+            options,
+            returns_document: returns_document(command),
+        })
+    } else if kind.eq_ignore_ascii_case("BatchPATCH") {
+        let (patch, if_missing) = patches::read(command, context, database)?;
+        Ok(Command::BatchPatch { ids: ids_of(index, command)?, patch, if_missing })
+    } else if kind.eq_ignore_ascii_case("JsonPatch") {
+        let operations = command.get("JsonPatch").and_then(|patch| patch.get("Operations"));
+        let operations = operations.ok_or_else(|| {
+            ErrorKind::InvalidData.error(format!("Commands[{index}] has no 'JsonPatch.Operations'"))
+        })?;
+        let patch = JsonPatch::new(&operations, context)?;
+        Ok(Command::JsonPatch { id: id()?, patch, returns_document: returns_document(command) })
     } else {
         Err(refusal(index, &kind))
     }
+}
+
+fn returns_document(command: &Object<'_>) -> bool {
+    command.get("ReturnDocument").and_then(|value| value.as_bool()).unwrap_or(false)
+}
+
+/// The documents of a `BatchPATCH`.
+fn ids_of(index: usize, command: &Object<'_>) -> Result<Vec<(String, Expected)>> {
+    let ids = match command.get("Ids") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(ids)) => ids,
+        Some(other) => return Err(wrong(&format!("Commands[{index}].Ids"), "an array", &other)),
+    };
+    let read = |each: Value<'_>| match each.as_object() {
+        Some(each) => Ok((text(&each, "Id")?.unwrap_or_default(), expected(&each)?)),
+        None => Err(wrong(&format!("Commands[{index}].Ids"), "an array of objects", &each)),
+    };
+    ids.iter().map(read).collect()
 }
 
 fn read_cluster_command(
@@ -178,7 +241,6 @@ pub(crate) fn compare_exchange_value(value: &Value<'_>, context: &Context) -> Re
 /// Why a command cannot run.
 fn refusal(index: usize, kind: &str) -> crate::error::WireError {
     let feature = match kind.to_ascii_uppercase().as_str() {
-        "PATCH" | "BATCHPATCH" | "JSONPATCH" => "Patching",
         "ATTACHMENTPUT" | "ATTACHMENTDELETE" | "ATTACHMENTMOVE" | "ATTACHMENTCOPY" => "Attachments",
         "COUNTERS" => "Counters",
         "TIMESERIES" | "TIMESERIESWITHINCREMENTS" | "TIMESERIESCOPY" | "TIMESERIESBULKINSERT" => {
@@ -249,6 +311,21 @@ fn run(commands: &[Command], transaction: &mut Transaction<'_>) -> jackdaw_datab
             Command::Delete { id, expected } => {
                 let deleted = transaction.delete(id, expected)?.is_some();
                 print_delete(id, deleted, &mut out);
+            }
+            Command::Patch { id, patch, if_missing, options, returns_document } => {
+                let result = transaction.patch(id, patch, if_missing.as_ref(), options)?;
+                patches::print_command("PATCH", id, &result, *returns_document, &mut out)?;
+            }
+            Command::BatchPatch { ids, patch, if_missing } => {
+                for (id, expected) in ids {
+                    let options = PatchOptions { expected: expected.clone(), ..PatchOptions::default() };
+                    transaction.patch(id, patch, if_missing.as_ref(), &options)?;
+                }
+                out.extend_from_slice(b"{\"Type\":\"BatchPATCH\"}");
+            }
+            Command::JsonPatch { id, patch, returns_document } => {
+                let result = transaction.json_patch(id, patch)?;
+                patches::print_command("JsonPatch", id, &result, *returns_document, &mut out)?;
             }
         }
     }

@@ -20,6 +20,7 @@ mod multi_get;
 mod not_supported;
 mod operations;
 mod paging;
+mod patches;
 mod queries;
 mod record;
 mod sample_data;
@@ -52,6 +53,7 @@ pub(crate) fn router() -> Router<Route> {
     multi_get::routes(&mut routes);
     not_supported::routes(&mut routes);
     operations::routes(&mut routes);
+    patches::routes(&mut routes);
     queries::routes(&mut routes);
     record::routes(&mut routes);
     sample_data::routes(&mut routes);

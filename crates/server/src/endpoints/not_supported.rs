@@ -10,7 +10,6 @@ use crate::routes::Routes;
 
 pub(crate) fn routes(routes: &mut Routes) {
     let all: &[(&'static str, &[(Method, &str)])] = &[
-        ("Patching", &[(Method::PATCH, "/docs"), (Method::PATCH, "/json-patch")]),
         ("Querying", &[(Method::PATCH, "/queries"), (Method::DELETE, "/queries")]),
         (
             "Indexing",
