@@ -45,3 +45,9 @@ def matches(case, session, results, in_order):
     if not in_order:
         found, expected = (sorted(some, key=str) for some in (found, expected))
     assert found == expected
+
+
+def each_of_indexes(name):
+    """Parametrizes a case by an index of a file and one of the queries that are asked of it."""
+    asked = [(index, query) for index in read(name) for query in index["queries"]]
+    return pytest.mark.parametrize(("index", "case"), [pytest.param(index, query, id=f"{query['name']} ({index['index']})".replace(" ", "_")) for index, query in asked])
