@@ -33,6 +33,8 @@ pub enum Event {
         /// Its state, as JSON text.
         state: String,
     },
+    /// Something happened to an index.
+    Index(IndexChange),
     /// Where the database can be reached changed.
     Topology,
     /// Something changed since the subscriber last heard this, so that what it cached may be stale. Follows every change of a document for
@@ -62,6 +64,32 @@ pub struct DocumentChange {
     pub change_vector: String,
 }
 
+/// What happened to an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexChangeKind {
+    /// A batch was indexed.
+    BatchCompleted,
+    /// It was made.
+    Added,
+    /// It was deleted.
+    Removed,
+    /// It took the place of the one that it was built beside.
+    SideBySideReplace,
+    /// Its lock mode was set.
+    LockModeChanged,
+    /// Its priority was set.
+    PriorityChanged,
+}
+
+/// A change of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexChange {
+    /// What happened.
+    pub kind: IndexChangeKind,
+    /// The index.
+    pub name: String,
+}
+
 /// What a subscriber wants to hear of. Names are matched in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
@@ -77,6 +105,10 @@ pub enum Topic {
     AllOperations,
     /// One operation.
     Operation(i64),
+    /// All indexes.
+    AllIndexes,
+    /// One index.
+    Index(String),
     /// Where the database can be reached.
     Topology,
     /// That anything changed at all.
@@ -89,6 +121,7 @@ impl Topic {
             Topic::Document(id) => Topic::Document(ids::lower(&id).into_owned()),
             Topic::Prefix(prefix) => Topic::Prefix(ids::lower(&prefix).into_owned()),
             Topic::Collection(name) => Topic::Collection(ids::lower(&name).into_owned()),
+            Topic::Index(name) => Topic::Index(ids::lower(&name).into_owned()),
             other => other,
         }
     }
@@ -242,6 +275,16 @@ impl Notifications {
             Event::Operation { id, .. } => {
                 tell(topics.exact.get(&Topic::AllOperations));
                 tell(topics.exact.get(&Topic::Operation(*id)));
+            }
+            Event::Index(change) => {
+                tell(topics.exact.get(&Topic::AllIndexes));
+                tell(topics.exact.get(&Topic::Index(ids::lower(&change.name).into_owned())));
+                // A batch is what makes answers of queries new.
+                if let Some(sinks) = topics.exact.get(&Topic::Staleness) {
+                    let stale = Arc::new(Event::Staleness);
+                    *number += 1;
+                    sinks.0.iter().for_each(|sink| sink.push(*number, &stale));
+                }
             }
             Event::Topology => tell(topics.exact.get(&Topic::Topology)),
             Event::Staleness => tell(topics.exact.get(&Topic::Staleness)),

@@ -295,6 +295,12 @@ impl Snapshot {
         found.map_or(Ok(0), schema::i64_of)
     }
 
+    /// The last index of the cluster at which something was written here; 0 when nothing was.
+    pub fn last_cluster_index(&self) -> Result<i64> {
+        let found = self.transaction.tree(schema::DATABASE)?.get(schema::LAST_CLUSTER_INDEX)?;
+        found.map_or(Ok(0), schema::i64_of)
+    }
+
     /// The etag of the last document of a collection; 0 when there is none.
     pub fn last_etag_of_collection(&self, collection: &str) -> Result<Etag> {
         let mut last = 0;

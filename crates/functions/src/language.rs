@@ -1,7 +1,5 @@
 //! Which language a text is in.
 
-use crate::error::CompileError;
-
 /// The language of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -33,15 +31,6 @@ impl Language {
         match word.as_str() {
             "from" | "results" => Language::CSharp,
             _ => Language::JavaScript,
-        }
-    }
-
-    pub(crate) fn refuse_javascript() -> CompileError {
-        CompileError {
-            message: "functions in JavaScript are not supported yet".to_owned(),
-            line: 1,
-            column: 1,
-            construct: "JavaScript".to_owned(),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Map {
         let language = Language::of_map(text);
         let (facts, code): (MapFacts, Arc<dyn MapCode>) = match language {
             Language::CSharp => linq::compile_map(text, sources)?,
-            Language::JavaScript => return Err(Language::refuse_javascript()),
+            Language::JavaScript => crate::javascript::compile_map(text, sources)?,
         };
         Ok(Map { language, facts: Arc::new(facts), code })
     }

@@ -64,6 +64,8 @@ pub(crate) enum Expr {
         line: u32,
     },
     Not(Box<Expr>, u32),
+    /// True for anything but `false`: what passes a `where` over all documents, which null does.
+    UnlessFalse(Box<Expr>),
     Negate(Box<Expr>, u32),
     Arithmetic(Operator, Box<(Expr, Expr)>, u32),
     Compare(Comparison, Box<(Expr, Expr)>, u32),
@@ -112,6 +114,34 @@ pub(crate) enum Expr {
         variables: Box<[(Slot, Expr)]>,
         result: Box<Expr>,
     },
+}
+
+impl Expr {
+    /// Whether this is what the function runs over, or made of it element by element.
+    pub(crate) fn is_rooted(&self) -> bool {
+        match self {
+            Expr::Source => true,
+            Expr::Call { method, args, .. } => {
+                *method != Method::GroupBy && args.first().is_some_and(Expr::is_rooted)
+            }
+            Expr::Sort { source, .. } => source.is_rooted(),
+            Expr::Query(query) => match query.clauses.first() {
+                Some(Clause::From { source, .. }) => {
+                    matches!(query.result, QueryResult::Select(_)) && source.is_rooted()
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// The condition of a `where` over all documents. RavenDB keeps a document whose condition is null, but not when the condition is made of `&&` or `||`.
+    pub(crate) fn into_root_condition(self) -> Expr {
+        match self {
+            Expr::And(_) | Expr::Or(_) => self,
+            condition => Expr::UnlessFalse(Box::new(condition)),
+        }
+    }
 }
 
 /// An anonymous function.

@@ -58,7 +58,7 @@ impl Reduce {
         let language = Language::of_reduce(text);
         let (facts, code): (ReduceFacts, Arc<dyn ReduceCode>) = match language {
             Language::CSharp => linq::compile_reduce(text, sources)?,
-            Language::JavaScript => return Err(Language::refuse_javascript()),
+            Language::JavaScript => crate::javascript::compile_reduce(text, sources)?,
         };
         Ok(Reduce { language, facts: Arc::new(facts), code })
     }

@@ -1,11 +1,11 @@
 //! Expressions of C#, each as the one field of a map over one document, with what they give: `tests/cases/expressions.txt`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+mod runs;
 
 use std::fmt::Write as _;
 
-use common::map_entries;
+use runs::map_entries;
 
 /// A line is `expression => result`: JSON, `missing`, `error: part of its message` at run time, or `refused: part of its message` at compile time. Empty lines and
 /// lines that start with `#` say nothing; the first line of JSON is the document.

@@ -1,12 +1,12 @@
 //! Whole maps: query and method syntax, sources, shapes, several entries.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+mod runs;
 
 use std::collections::BTreeMap;
 
-use common::map_entries;
 use jackdaw_functions::{Collections, Map, SourceKind};
+use runs::map_entries;
 
 const ORDER: &str = r#"{"Company":"companies/1","Freight":2.5,"Lines":[{"Product":"tea","Price":1.10,"Quantity":3},{"Product":"milk","Price":2,"Quantity":1},{"Product":"tea","Price":0.5,"Quantity":2}],"Tags":["a","b"],"OrderedAt":"1996-07-04T00:00:00.0000000","ShipTo":{"City":"Lyon","Location":{"Latitude":45.7,"Longitude":4.8}},"@metadata":{"@collection":"Orders"}}"#;
 
@@ -178,4 +178,54 @@ fn errors_of_texts_have_places() {
             assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
         }
     }
+}
+
+/// What RavenDB 5.4 keeps when the condition over all documents is null: the document, unless the condition is made of `&&` or `||`.
+#[test]
+fn conditions_that_are_null() {
+    let kept = |map: &str| {
+        let documents = [
+            r#"{"N":1,"F":true}"#,
+            r#"{"N":2,"F":false}"#,
+            r#"{"N":3,"F":null,"L":[{"F":null},{"F":true}]}"#,
+            r#"{"N":4}"#,
+        ];
+        documents
+            .iter()
+            .flat_map(|document| map_entries(map, "ws/1", document).unwrap())
+            .collect::<Vec<_>>()
+            .join("")
+    };
+    for (condition, expected) in [
+        ("w.F", "134"),
+        ("(w.F)", "134"),
+        ("!w.F", "234"),
+        ("w.X.Any()", "1234"),
+        ("w.F == true", "1"),
+        ("w.F != false", "134"),
+        ("w.F && true", "1"),
+        ("true && w.F", "1"),
+        ("w.F || w.F", "1"),
+        ("w.F || w.N != 0", "1234"),
+        ("!(w.F && true)", "234"),
+        ("(bool)w.F", "1"),
+        ("w.F ?? false", "1"),
+        ("w.F ? true : false", "1"),
+        ("w.Z > 1", ""),
+    ] {
+        let expected: String = expected.chars().map(|n| format!("{{\"N\":{n}}}")).collect();
+        assert_eq!(
+            kept(&format!("from w in docs.Ws where {condition} select new {{ w.N }}")),
+            expected,
+            "{condition}"
+        );
+        assert_eq!(
+            kept(&format!("docs.Ws.Where(w => {condition}).Select(w => new {{ w.N }})")),
+            expected,
+            "{condition}"
+        );
+    }
+    assert_eq!(kept("from w in docs.Ws let f = w.F where f select new { w.N }"), r#"{"N":1}{"N":3}{"N":4}"#);
+    assert_eq!(kept("from w in docs.Ws from l in w.L where l.F select new { w.N }"), r#"{"N":3}{"N":3}"#);
+    assert_eq!(kept("from w in docs.Ws from l in w.L.Where(x => x.F) select new { w.N }"), r#"{"N":3}"#);
 }

@@ -1,12 +1,12 @@
 //! Reduces: keys, results, what is known of their fields, and that they can be applied to their own results.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
+mod runs;
 
 use std::collections::BTreeMap;
 
-use common::reduce_entries;
 use jackdaw_functions::{Combine, Reduce};
+use runs::reduce_entries;
 
 const BY_TAG: &str = "from r in results group r by r.Tag into g select new { Tag = g.Key, Count = g.Sum(x => x.Count), Most = g.Max(x => x.Most), First = g.First().First }";
 const BY_MONTH: &str = "from r in results group r by new { r.Year, M = r.Month } into g select new { g.Key.Year, Month = g.Key.M, Count = g.Sum(x => x.Count) }";
@@ -116,4 +116,11 @@ fn many_keys_are_found_again() {
     let reduced = reduce_entries(BY_TAG, &entries).unwrap();
     assert_eq!(reduced.len(), 1000);
     assert!(reduced.iter().all(|entry| entry.contains(r#""Count":5,"#)));
+}
+
+#[test]
+fn a_null_condition_after_grouping_is_false() {
+    let reduce = "from r in results group r by new { K = r.B } into g where g.Key.K select new { B = g.Key.K, C = g.Sum(x => x.C) }";
+    let entries = [r#"{"B":true,"C":1}"#, r#"{"B":null,"C":1}"#, r#"{"B":false,"C":1}"#];
+    assert_eq!(reduce_entries(reduce, &entries).unwrap(), [r#"{"B":true,"C":1}"#]);
 }

@@ -54,6 +54,17 @@ pub(crate) fn delete(path: &Path) -> Result<()> {
     }
 }
 
+/// Bytes of all files in a directory; what goes away meanwhile is not counted.
+pub(crate) fn size(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let sizes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -71,10 +71,15 @@ impl Progress {
             .map_err(|error| Error::Damaged(format!("its progress cannot be written: {error}")))
     }
 
-    /// The etag below which no tombstone is needed any more.
-    pub(crate) fn tombstones_needed_from(&self) -> Etag {
-        let all = self.collections.values().chain(self.references.values());
-        all.map(|etags| etags.tombstones).min().unwrap_or(Etag::MAX)
+    /// The etag up to which none of the snapshot's tombstones is needed any more.
+    pub(crate) fn tombstones_done(&self, snapshot: &Snapshot) -> Result<Etag> {
+        let mut done = Etag::MAX;
+        for (collection, seen) in self.collections.iter().chain(&self.references) {
+            if Newest::of(snapshot, collection)?.tombstones > seen.tombstones {
+                done = done.min(seen.tombstones);
+            }
+        }
+        Ok(done)
     }
 }
 

@@ -24,7 +24,7 @@ const NICE: i32 = 5;
 /// Something that is done piece by piece.
 pub(crate) trait Work: Send + Sync {
     /// Does one piece.
-    fn run(&self, yielding: &Yielding<'_>) -> Next;
+    fn run(self: Arc<Self>, yielding: &Yielding<'_>) -> Next;
     /// In which line it waits.
     fn priority(&self) -> Priority;
     /// Its place in the queue.
@@ -109,15 +109,12 @@ impl Ord for Later {
 }
 
 /// By which a piece of work learns that others wait for its thread.
-pub(crate) struct Yielding<'w>(Option<&'w Shared>);
+pub(crate) struct Yielding<'w>(&'w Shared);
 
 impl Yielding<'_> {
-    /// Nobody waits.
-    pub(crate) const NEVER: Yielding<'static> = Yielding(None);
-
     /// Whether others wait, so that a piece should not be longer than it must.
     pub(crate) fn others_wait(&self) -> bool {
-        self.0.is_some_and(|shared| shared.queue.lock().has_ready())
+        self.0.queue.lock().has_ready()
     }
 }
 
@@ -270,7 +267,7 @@ fn run(shared: &Shared) {
         *work.slot().0.lock() = Place::Running;
         queue.running += 1;
         drop(queue);
-        let next = catch_unwind(AssertUnwindSafe(|| work.run(&Yielding(Some(shared)))));
+        let next = catch_unwind(AssertUnwindSafe(|| work.clone().run(&Yielding(shared))));
         let next = next.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = text
@@ -332,7 +329,7 @@ mod tests {
     }
 
     impl Work for Counted {
-        fn run(&self, _: &Yielding<'_>) -> Next {
+        fn run(self: Arc<Self>, _: &Yielding<'_>) -> Next {
             let left = self.pieces.fetch_sub(1, SeqCst) - 1;
             self.done.send(self.name).ok();
             assert!(!self.panics, "on purpose");

@@ -39,9 +39,42 @@ pub enum Error {
     /// The request's JSON is not what it must be.
     #[error(transparent)]
     Document(#[from] jackdaw_document::Error),
+    /// There is no document that the query names.
+    #[error("{0}")]
+    NoDocument(String),
+    /// There is no sorter of this name.
+    #[error("There is no sorter with '{0}' name.")]
+    NoSorter(String),
     /// The database failed.
     #[error(transparent)]
     Database(#[from] jackdaw_database::Error),
+    /// An index failed.
+    #[error(transparent)]
+    Indexing(jackdaw_indexing::Error),
+    /// The search index failed.
+    #[error(transparent)]
+    Search(jackdaw_search::Error),
+}
+
+impl From<jackdaw_indexing::Error> for Error {
+    fn from(error: jackdaw_indexing::Error) -> Error {
+        match error {
+            jackdaw_indexing::Error::NotFound(name) => Error::NoIndex(name),
+            jackdaw_indexing::Error::Database(error) => Error::Database(error),
+            jackdaw_indexing::Error::Errored(message) => Error::InvalidOperation(message),
+            jackdaw_indexing::Error::NotSupported(message) => Error::NotSupported(message),
+            error => Error::Indexing(error),
+        }
+    }
+}
+
+impl From<jackdaw_search::Error> for Error {
+    fn from(error: jackdaw_search::Error) -> Error {
+        match error {
+            jackdaw_search::Error::InvalidQuery(message) => Error::Invalid(message),
+            error => Error::Search(error),
+        }
+    }
 }
 
 impl Error {

@@ -8,6 +8,7 @@
 //! | what is asked | [`Request`] |
 //! | names resolved, arguments checked, the way to the results chosen | `plan` |
 //! | collections, indexes | `execute` |
+//! | conditions and orders as the search index takes them | `search` |
 //! | one run: filter, distinct, paging | `run`, `row` |
 //! | results and what stands around them, as text | `answer` |
 //! | documents that come along | [`includes`] |
@@ -25,10 +26,11 @@ mod plan;
 mod request;
 mod row;
 mod run;
+mod search;
 mod sink;
 
 pub use answer::envelope::Layout;
-pub use engine::{Engine, Prepared};
+pub use engine::{Engine, Prepared, Purpose};
 pub use error::{Error, Result};
 pub use execute::collection::Outcome;
 pub use request::{ProjectionBehavior, Request, parse_duration};

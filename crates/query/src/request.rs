@@ -58,6 +58,8 @@ pub struct Request<'a> {
     pub wait: Option<Duration>,
     /// Where projected fields come from.
     pub projection: ProjectionBehavior,
+    /// Whether an index that is behind is an error.
+    pub must_be_fresh: bool,
     /// Whether the same document may come up several times, once for each index entry.
     pub keep_duplicates: bool,
     /// Whether documents are answered without their content.
@@ -77,6 +79,7 @@ impl<'a> Request<'a> {
             take: u64::MAX,
             wait: None,
             projection: ProjectionBehavior::Default,
+            must_be_fresh: false,
             keep_duplicates: false,
             metadata_only: false,
             known_etag: None,
@@ -97,7 +100,9 @@ impl<'a> Request<'a> {
         let text = match option(body, "Query").map(|query| query.as_str()) {
             Some(Some(text)) => text,
             _ => {
-                return Err(Error::InvalidOperation("Index query does not contain 'Query' field.".to_owned()));
+                return Err(Error::InvalidOperation(
+                    "Index query does not contain 'Query' field.".to_owned(),
+                ));
             }
         };
         let parameters = match option(body, "QueryParameters") {

@@ -12,6 +12,8 @@ use crate::plan::{LoadPath, Plan};
 pub(crate) struct Row<'s> {
     /// The document; none for what a map/reduce index made.
     pub(crate) document: Option<StoredDocument<'s>>,
+    /// The key of the index entry: the document's id in lower case. None for what a map/reduce index made.
+    pub(crate) key: Option<&'s str>,
     /// The stored fields of the index entry.
     pub(crate) stored: Option<Value<'s>>,
     /// The documents of each `load`.
@@ -99,7 +101,8 @@ impl<'s> Row<'s> {
 
     /// The id of a document.
     pub(crate) fn id(&self, origin: Origin) -> Option<&'s str> {
-        self.documents(origin).first().map(|document| document.id)
+        let id = self.documents(origin).first().map(|document| document.id);
+        if origin == Origin::Result { id.or(self.key) } else { id }
     }
 
     /// The values of a field.

@@ -109,11 +109,10 @@ impl<'r> Run<'r> {
 
     /// The field as the index stores it, where projections may take it from there.
     pub(crate) fn stored_field<'v>(&self, row: &Row<'v>, name: &str) -> Option<Value<'v>> {
-        if row.document.is_none()
-            || matches!(
-                self.request.projection,
-                ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow
-            )
+        if matches!(
+            self.request.projection,
+            ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow
+        ) && row.document.is_some()
         {
             return None;
         }
@@ -207,7 +206,10 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Takes what was found. Breaks when no more is wanted.
-    pub(crate) fn add(&mut self, mut row: Row<'r>) -> Result<ControlFlow<()>> {
+    pub(crate) fn add<'s>(&mut self, mut row: Row<'s>) -> Result<ControlFlow<()>>
+    where
+        'r: 's,
+    {
         if self.left == 0 {
             return Ok(ControlFlow::Break(()));
         }
@@ -224,12 +226,12 @@ impl<'r, 'o> Results<'r, 'o> {
             }
             self.counts.passed += 1;
         }
-        let distinct = run.plan.projection.is_distinct();
+        let distinct = run.plan.projection.is_distinct() && self.layout != Layout::Ids;
         if !distinct && self.skip > 0 {
             self.skip -= 1;
             return Ok(ControlFlow::Continue(()));
         }
-        if let Projection::Script { .. } = &run.plan.projection {
+        if let (Projection::Script { .. }, false) = (&run.plan.projection, self.layout == Layout::Ids) {
             return Err(Error::NotSupported(
                 "Projections in JavaScript: not supported by this version of the server.".to_owned(),
             ));
@@ -249,7 +251,7 @@ impl<'r, 'o> Results<'r, 'o> {
                 return Ok(ControlFlow::Continue(()));
             }
         }
-        if !run.plan.wanted.is_empty() {
+        if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
             self.collect(&row, start)?;
         }
         envelope::after_result(self.layout, start, &self.context, &mut self.columns, self.out)?;
@@ -260,8 +262,15 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Prints a result; where its content ends and its metadata begins.
-    fn print(&mut self, row: &Row<'r>) -> Result<usize> {
+    fn print(&mut self, row: &Row<'_>) -> Result<usize> {
         let run = self.run;
+        if self.layout == Layout::Ids {
+            if let Some(id) = row.id(Origin::Result) {
+                self.out.extend_from_slice(id.as_bytes());
+                self.out.push(0);
+            }
+            return Ok(self.out.len());
+        }
         match &run.plan.projection {
             Projection::Results { .. } => {
                 result::print_whole(row, run.fields(), self.out);
@@ -298,7 +307,7 @@ impl<'r, 'o> Results<'r, 'o> {
         }
     }
 
-    fn end_projection(&mut self, row: &Row<'r>) -> usize {
+    fn end_projection(&mut self, row: &Row<'_>) -> usize {
         let end = self.out.len();
         let from_index = row.document.is_none();
         result::print_projection_metadata(row, true, from_index, self.out);
@@ -307,7 +316,7 @@ impl<'r, 'o> Results<'r, 'o> {
     }
 
     /// Notes what a result includes: of a projection, what stands in it.
-    fn collect(&mut self, row: &Row<'r>, start: usize) -> Result<()> {
+    fn collect(&mut self, row: &Row<'_>, start: usize) -> Result<()> {
         let wanted = &self.run.plan.wanted;
         match (&self.run.plan.projection, &row.document) {
             (Projection::Results { .. }, Some(document)) => {

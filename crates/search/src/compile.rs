@@ -7,6 +7,7 @@ mod lucene;
 mod text;
 mod values;
 
+pub(crate) use text::{Piece, edits, is_like, pieces, wildcard_matches};
 pub(crate) use values::{number_ends, text_ends};
 
 use std::collections::HashMap;
@@ -49,7 +50,7 @@ impl Compiler<'_> {
         self.tree(query)
     }
 
-    fn tree(&self, query: &Query) -> Result<Boxed> {
+    pub(crate) fn tree(&self, query: &Query) -> Result<Boxed> {
         match query {
             Query::All => Ok(Box::new(AllQuery)),
             Query::None => Ok(Box::new(EmptyQuery)),
@@ -115,9 +116,8 @@ impl Compiler<'_> {
             Query::Not(_) => self.all_of(std::slice::from_ref(query)),
             Query::Intersect(parts) => self.intersect(parts),
             Query::Lucene { field, text, exact } => self.lucene(field, text, *exact),
-            Query::MoreLikeThis(_) | Query::Spatial(_) => {
-                Err(Error::InvalidQuery("this kind of query is not known".to_owned()))
-            }
+            Query::MoreLikeThis(like) => self.more_like_this(like),
+            Query::Spatial(query) => self.spatial(query),
         }
     }
 

@@ -14,7 +14,9 @@
 
 use jackdaw_document::date::{DATE_TEXT_MAX, Date, TICKS_MAX, Zone};
 
-use crate::analysis::{Analyzer, RAW_MARK, is_too_long, lower_into};
+use tantivy::tokenizer::TokenStream;
+
+use crate::analysis::{Analyzer, RAW_MARK, Words, is_too_long, lower_into};
 use crate::cells::{Cells, Stored};
 use crate::entry::{Entry, FieldValue};
 use crate::layout::{Columns, Layout, Part, Place, SEPARATOR};
@@ -91,7 +93,18 @@ impl FieldCells<'_> {
     fn value(&mut self, value: &FieldValue<'_>) {
         match *value {
             FieldValue::Null => self.raw(NULL),
-            FieldValue::Text("") => self.raw(EMPTY),
+            FieldValue::Text("") | FieldValue::Words("") | FieldValue::Exact("") => self.raw(EMPTY),
+            FieldValue::Exact(text) => self.raw(text),
+            FieldValue::Words(text) => {
+                if self.place.analyzer.is_keyword() {
+                    let mut words = Words::new(Analyzer::RavenStandard, text);
+                    while words.advance() {
+                        self.raw(&words.token().text);
+                    }
+                } else {
+                    self.text(text);
+                }
+            }
             FieldValue::Text(text) => match date_of(text) {
                 Some(date) => self.date(date),
                 None => self.text(text),

@@ -27,6 +27,10 @@ pub enum FieldValue<'a> {
     /// Text: lower-cased as one term, kept as it is, or analyzed, as the field's options say. The empty text is the term
     /// `EMPTY_STRING`. Text that looks like a date becomes a date, but for fields that are analyzed.
     Text(&'a str),
+    /// Text of a field that was not known beforehand, cut into words whatever the field's options.
+    Words(&'a str),
+    /// Text kept as it is, whatever the field's options.
+    Exact(&'a str),
     /// An integer: a term of its digits, and a value in the domains of longs and doubles.
     Long(i64),
     /// A number with a fraction or too great for a long: a term of its text, its truncated value in the domain of longs, itself

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::Result;
+use crate::layout::Layout;
+
 /// The fields of an index. Fields that come up later and are not named here work with `all_fields`' options, only slower.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Schema {
@@ -9,6 +12,15 @@ pub struct Schema {
     pub fields: BTreeMap<String, FieldOptions>,
     /// Options of the fields that are not named.
     pub all_fields: FieldOptions,
+}
+
+impl Schema {
+    /// That there can be an index of these fields, without making one.
+    ///
+    /// Errors: `Error::UnknownAnalyzer`.
+    pub fn check(&self) -> Result<()> {
+        Layout::new(self.clone()).map(drop)
+    }
 }
 
 /// How a field is indexed.

@@ -267,7 +267,7 @@ pub struct SpatialQuery {
 /// How the shape of an entry lies to the shape of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// Inside.
+    /// Inside; with something in common, for entries with shapes that are no points.
     Within,
     /// Around.
     Contains,

@@ -285,6 +285,42 @@ impl Searcher {
     }
 }
 
+impl Searcher {
+    /// How the score of a hit of a query came about, as JSON text: values, what they are, and what they are made of. `place` is the
+    /// hit's.
+    pub fn explain(&self, query: &Query, place: (u32, u32)) -> Result<String> {
+        let Some(segment) = self.snapshot.segments.get(place.0 as usize) else {
+            return Err(Error::InvalidQuery("the hit is of another searcher".to_owned()));
+        };
+        let compiled = self.compiler().compile(query)?;
+        let explanation = compiled.explain(&self.snapshot.tantivy, DocAddress::new(segment.ord, place.1))?;
+        Ok(explanation.to_pretty_json())
+    }
+
+    /// The terms of an entry by field, as they stand in the index.
+    pub fn entry(&self, place: (u32, u32)) -> Result<Vec<(String, Vec<String>)>> {
+        let found =
+            self.snapshot.segments.get(place.0 as usize).filter(|segment| place.1 < segment.max_doc());
+        let Some(segment) = found else {
+            return Err(Error::InvalidQuery("the hit is of another searcher".to_owned()));
+        };
+        let mut fields = Vec::new();
+        for name in self.field_names()? {
+            let field = self.snapshot.layout.place(&name);
+            let ranks = segment.ranks(&field)?;
+            let terms = ranks
+                .of(place.1)
+                .iter()
+                .map(|&rank| segment.term_of(&field, &ranks, rank))
+                .collect::<tantivy::Result<Vec<String>>>()?;
+            if !terms.is_empty() {
+                fields.push((name, terms));
+            }
+        }
+        Ok(fields)
+    }
+}
+
 fn has_living(
     segment: &Segment,
     inverted: &tantivy::InvertedIndexReader,

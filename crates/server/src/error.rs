@@ -9,6 +9,7 @@ use std::fmt;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use jackdaw_database::{ClusterViolation, Error as DatabaseError, ViolationKind};
+use jackdaw_indexing::Error as IndexingError;
 use jackdaw_query::Error as QueryError;
 use jackdaw_smuggler::Error as SmugglerError;
 use jackdaw_storage::Error as StorageError;
@@ -84,13 +85,28 @@ kinds! {
     CompareExchangeKeyTooBig => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
     /// A compare-exchange key of no characters, or of ones that are not allowed.
     CompareExchangeInvalidKey => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
+    // ---- indexes ----
+    /// There is no index of this name.
+    IndexDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
+    /// The index cannot be made or changed.
+    IndexCreation => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexCreationException";
+    /// A function of an index cannot be compiled.
+    IndexCompilation => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Compilation.IndexCompilationException";
+    /// A custom analyzer cannot be compiled.
+    AnalyzerCompilation => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Compilation.AnalyzerCompilationException";
+    /// A custom sorter cannot be compiled.
+    SorterCompilation => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Compilation.SorterCompilationException";
+    /// Documents were stored, but were not indexed in the time that the request gave.
+    IndexingTimeout => REQUEST_TIMEOUT, "Raven.Client.Exceptions.RavenTimeoutException";
     // ---- queries ----
     /// The text of a query is not RQL.
     QueryParse => INTERNAL_SERVER_ERROR, "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
     /// The text of a query makes no sense.
     InvalidQuery => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.InvalidQueryException";
-    /// There is no index of this name, and the request is not one that says so with 404.
-    IndexDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
+    /// There is no document that the query names.
+    DocumentDoesNotExist => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
+    /// There is no sorter of this name.
+    NoSorter => INTERNAL_SERVER_ERROR, "Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException";
     /// It took longer than the asker waits.
     TimedOut => INTERNAL_SERVER_ERROR, "System.TimeoutException";
     // ---- scripts ----
@@ -233,6 +249,28 @@ fn storage_kind(error: &StorageError) -> ErrorKind {
     }
 }
 
+/// Errors of indexes, with the properties that clients read.
+impl From<IndexingError> for WireError {
+    fn from(error: IndexingError) -> WireError {
+        let message = error.to_string();
+        match error {
+            IndexingError::NotFound(_) => ErrorKind::IndexDoesNotExist.error(message),
+            IndexingError::InvalidDefinition(_) => ErrorKind::UnknownArgument.error(message),
+            IndexingError::Compilation { property, text, .. } => ErrorKind::IndexCompilation
+                .error(message)
+                .with("IndexDefinitionProperty", property)
+                .with("ProblematicText", text),
+            IndexingError::Locked(_) => ErrorKind::IndexCreation.error(message),
+            IndexingError::InvalidOperation(_) | IndexingError::Errored(_) | IndexingError::Closed(_) => {
+                ErrorKind::InvalidOperation.error(message)
+            }
+            IndexingError::NotSupported(_) => ErrorKind::NotSupported.error(message),
+            IndexingError::Database(error) => error.into(),
+            other => ErrorKind::Internal.error(with_causes(&other)),
+        }
+    }
+}
+
 /// Errors of imports, exports and bulk inserts.
 impl From<SmugglerError> for WireError {
     fn from(error: SmugglerError) -> WireError {
@@ -321,6 +359,9 @@ impl From<QueryError> for WireError {
             QueryError::JavaScript(_) => ErrorKind::JavaScript.error(message),
             QueryError::Document(error) => error.into(),
             QueryError::Database(error) => error.into(),
+            QueryError::NoDocument(_) => ErrorKind::DocumentDoesNotExist.error(message),
+            QueryError::NoSorter(_) => ErrorKind::NoSorter.error(message),
+            QueryError::Indexing(error) => error.into(),
             _ => ErrorKind::Internal.error(message),
         }
     }

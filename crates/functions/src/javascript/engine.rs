@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use rquickjs::context::{EvalOptions, intrinsic};
-use rquickjs::{CaughtError, Context, Ctx, Function, Object, Persistent, Runtime, Symbol, Value};
+use rquickjs::{CaughtError, Context, Ctx, Function, Object, Persistent, Runtime, Symbol};
 
 use super::calls::{self, Calls};
 use super::error::ScriptError;
@@ -59,6 +59,7 @@ struct Shared<'js> {
     source: Persistent<Symbol<'js>>,
     nothing: Persistent<Object<'js>>,
     call_of_nothing: Persistent<Object<'js>>,
+    define: Persistent<Object<'js>>,
     date: Persistent<Object<'js>>,
     date_value: Persistent<Function<'js>>,
     well_formed: Persistent<Function<'js>>,
@@ -74,6 +75,8 @@ pub(super) struct Realm<'js> {
     pub(super) nothing: Object<'js>,
     /// Stands in for null and undefined where a method is called.
     pub(super) call_of_nothing: Object<'js>,
+    /// Makes what a definition is run with.
+    pub(super) define: Object<'js>,
     date: Object<'js>,
     date_value: Function<'js>,
     well_formed: Function<'js>,
@@ -182,6 +185,7 @@ impl Shared<'static> {
             source: Persistent::save(ctx, realm.source),
             nothing: Persistent::save(ctx, realm.nothing),
             call_of_nothing: Persistent::save(ctx, realm.call_of_nothing),
+            define: Persistent::save(ctx, realm.define),
             date: Persistent::save(ctx, realm.date),
             date_value: Persistent::save(ctx, realm.date_value),
             well_formed: Persistent::save(ctx, realm.well_formed),
@@ -195,6 +199,7 @@ impl Shared<'static> {
             source: self.source.clone().restore(ctx)?,
             nothing: self.nothing.clone().restore(ctx)?,
             call_of_nothing: self.call_of_nothing.clone().restore(ctx)?,
+            define: self.define.clone().restore(ctx)?,
             date: self.date.clone().restore(ctx)?,
             date_value: self.date_value.clone().restore(ctx)?,
             well_formed: self.well_formed.clone().restore(ctx)?,
@@ -228,6 +233,7 @@ impl<'js> Realm<'js> {
             source: given.get("source")?,
             nothing: given.get("nothing")?,
             call_of_nothing: given.get("callOfNothing")?,
+            define: given.get("define")?,
             date: given.get("date")?,
             date_value: given.get("dateValue")?,
             well_formed: given.get("wellFormed")?,

@@ -47,16 +47,31 @@ pub(super) fn document<'js, 'c>(
     memory: &'c Memory,
     mode: Mode,
 ) -> Result<Document<'c>> {
+    build(memory, mode, |builder| Writer { realm, open: Vec::new() }.object(object, builder, true))
+}
+
+/// Builds a document whose root is any value.
+pub(super) fn any<'js, 'c>(
+    realm: &Realm<'js>,
+    value: &Value<'js>,
+    memory: &'c Memory,
+    mode: Mode,
+) -> Result<Document<'c>> {
+    build(memory, mode, |builder| Writer { realm, open: Vec::new() }.value(value, None, builder))
+}
+
+fn build<'c>(
+    memory: &'c Memory,
+    mode: Mode,
+    write: impl FnOnce(&mut Builder<'_>) -> Result,
+) -> Result<Document<'c>> {
     let mut failure = None;
-    let built = memory.build(mode, |builder| {
-        let mut writer = Writer { realm, open: Vec::new() };
-        match writer.object(object, builder, true) {
-            Ok(()) => Ok(()),
-            Err(Failure::Document(error)) => Err(error),
-            Err(error) => {
-                failure = Some(error);
-                Err(document::Error::Build("the script's object cannot be read"))
-            }
+    let built = memory.build(mode, |builder| match write(builder) {
+        Ok(()) => Ok(()),
+        Err(Failure::Document(error)) => Err(error),
+        Err(error) => {
+            failure = Some(error);
+            Err(document::Error::Build("the script's object cannot be read"))
         }
     });
     match failure {

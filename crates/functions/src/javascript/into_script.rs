@@ -11,6 +11,7 @@ use rquickjs::{Array, Ctx, Object, Value};
 
 use super::engine::Realm;
 use super::sources::{self, Source};
+use crate::Input;
 
 /// A document whose objects know where they came from.
 pub(super) fn document<'js>(realm: &Realm<'js>, source: Rc<Source>) -> rquickjs::Result<Value<'js>> {
@@ -21,6 +22,21 @@ pub(super) fn document<'js>(realm: &Realm<'js>, source: Rc<Source>) -> rquickjs:
             Err(rquickjs::Exception::throw_type(&realm.ctx, &format!("a document cannot be read: {error}")))
         }
     }
+}
+
+/// A document that is only read. Only its root knows where it came from.
+pub(super) fn mapped<'js>(realm: &Realm<'js>, input: &Input<'_>) -> rquickjs::Result<Value<'js>> {
+    let out = value(realm, &input.document.root())?;
+    if let Some(object) = out.as_object() {
+        let root = sources::add_root(Rc::new(Source {
+            bytes: Box::default(),
+            id: input.id.to_owned(),
+            change_vector: input.change_vector.to_owned(),
+            last_modified: input.last_modified,
+        }));
+        object.prop(realm.source.clone(), Property::from(root))?;
+    }
+    Ok(out)
 }
 
 fn tracked<'js>(realm: &Realm<'js>, value: &document::Value<'_>, node: u32) -> rquickjs::Result<Value<'js>> {

@@ -8,18 +8,26 @@
 //! | documents into scripts and back | `into_script`, `from_script`, `sources` |
 //! | what scripts ask of the database | `calls` |
 //! | patches | `patch` |
+//! | projections | `projection` |
+//! | index functions | `index`, `definition`, `into_value` |
 //!
 //! What always holds: a script sees nothing of what another left; it ends within its limits, or with an error that says which it exceeded; and what it leaves alone of
 //! a document comes back as it was, to the last digit.
 
 mod calls;
+mod definition;
 mod engine;
 mod error;
 mod format;
 mod from_script;
+mod index;
+#[cfg(test)]
+mod index_tests;
 mod into_script;
+mod into_value;
 mod limits;
 mod patch;
+mod projection;
 mod sources;
 mod syntax;
 #[cfg(test)]
@@ -27,5 +35,7 @@ mod tests;
 
 pub use calls::IncludeKind;
 pub use error::{HostError, ScriptError};
+pub(crate) use index::{compile_map, compile_reduce};
 pub use limits::Limits as ScriptLimits;
 pub use patch::{PatchHost, PatchScript};
+pub use projection::{Argument, Projection, ProjectionHost};

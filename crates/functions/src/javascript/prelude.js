@@ -164,6 +164,48 @@
         writable: true, configurable: true, enumerable: false,
     });
 
+    // ---- definitions of indexes ----
+    const asArray = (value) => (Array.isArray(value) ? value : [value]);
+    const createField = (name, value, options) => ({ $name: name, $value: value, $options: options ?? {} });
+    const createSpatialField = (first, second) =>
+        ({ $spatial: second === undefined ? (first === undefined ? null : first) : [first, second] });
+    const boost = (value, by) => ({ $value: value, $boost: by });
+    // A definition runs with functions of its own, which remember what it defines.
+    const define = () => {
+        const maps = [];
+        const defined = [];
+        const map = (...given) => {
+            const run = given.pop();
+            if (typeof run !== 'function') throw new TypeError('map(collection, function): the function is missing');
+            maps.push({ collections: given.length === 0 ? undefined : asArray(given[0]).map((name) => String(name).toLowerCase()), run });
+            defined.push(run);
+        };
+        const groupBy = (keyOf) => ({
+            aggregate: (run) => {
+                defined.push((entries) => {
+                    const groups = new Map();
+                    for (const entry of entries) {
+                        const key = keyOf(entry);
+                        const name = JSON.stringify(key) ?? 'undefined';
+                        const group = groups.get(name);
+                        if (group === undefined) groups.set(name, { key, values: [entry] });
+                        else group.values.push(entry);
+                    }
+                    const results = [];
+                    for (const group of groups.values()) results.push(run(group));
+                    return results;
+                });
+            },
+        });
+        const many = ([collection, document]) => {
+            const name = String(collection).toLowerCase();
+            return maps.filter((each) => each.collections === undefined || each.collections.includes(name)).map((each) => each.run(document));
+        };
+        // Runs the maps of a document's collection.
+        defined.many = many;
+        return { defined, map, groupBy, timeSeries: { map }, counters: { map }, createField, createSpatialField, boost };
+    };
+
     // ---- reading from nothing: `a.b` where `a` is null or undefined is null, and calls of it do nothing ----
     const nothing = new Proxy(freeze({}), { get: (_, name) => (name === 'length' ? 0 : null), set: () => false });
     const calls = {
@@ -178,7 +220,7 @@
 
     // Given to Rust, with every call that makes objects or reads them.
     const shared = {
-        source, nothing, callOfNothing,
+        source, nothing, callOfNothing, define,
         date: Date,
         // Of what only pretends to be a date there is none.
         dateValue: (value) => { try { return dateValue.call(value); } catch { return undefined; } },

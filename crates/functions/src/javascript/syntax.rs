@@ -21,7 +21,6 @@ pub(super) const CALL_OF_NOTHING: &str = "$callOfNothing";
 /// Texts beyond this are no scripts.
 const TEXT_SIZE_MAX: usize = 4 << 20;
 /// Commas that are put in where they are missing, at most.
-#[cfg(test)]
 const REPAIRS_MAX: usize = 64;
 
 /// A text that is a script.
@@ -38,6 +37,16 @@ pub(super) struct Checked {
 /// Error: where and why it is none.
 pub(super) fn check(text: &str) -> Result<Checked, CompileError> {
     parse(text, |program| rewrite(text, program))
+}
+
+/// Checks that a text is a plain name.
+pub(super) fn check_name(name: &str) -> Result<(), CompileError> {
+    let mut letters = name.chars();
+    let starts = letters.next().is_some_and(|first| first.is_alphabetic() || first == '_' || first == '$');
+    if starts && letters.all(|letter| letter.is_alphanumeric() || letter == '_' || letter == '$') {
+        return Ok(());
+    }
+    Err(error_at("", 0, format!("'{name}' cannot be a name in a script")))
 }
 
 /// Parses a text and shows the tree to `read`.
@@ -63,7 +72,6 @@ pub(super) fn parse<R>(text: &str, read: impl FnOnce(&Program<'_>) -> R) -> Resu
 }
 
 /// The text with commas put in between properties where they are missing, which RavenDB's parser does not mind. Any other error is left for [`check`].
-#[cfg(test)]
 pub(super) fn with_missing_commas(text: &str) -> String {
     let mut repaired = text.to_owned();
     for _ in 0..REPAIRS_MAX {
@@ -82,7 +90,8 @@ pub(super) fn with_missing_commas(text: &str) -> String {
     repaired
 }
 
-fn error_at(text: &str, at: usize, message: String) -> CompileError {
+/// An error at a place of a text.
+pub(super) fn error_at(text: &str, at: usize, message: String) -> CompileError {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     CompileError {

@@ -180,6 +180,7 @@ impl Lowering<'_> {
             };
             return Err(self.wrong_count(node, &name, &expected, arguments.len()));
         }
+        let is_root_where = method == Method::Where && target.is_rooted();
         let mut args = vec![target];
         for (place, argument) in arguments.iter().enumerate() {
             args.push(match kinds[place] {
@@ -187,6 +188,9 @@ impl Lowering<'_> {
                 Argument::Lambda => Expr::Lambda(Box::new(self.lambda_argument(*argument, &name, 1)?)),
                 Argument::Lambda2 => Expr::Lambda(Box::new(self.lambda_argument(*argument, &name, 2)?)),
             });
+        }
+        if is_root_where && let Some(Expr::Lambda(lambda)) = args.get_mut(1) {
+            lambda.body = std::mem::take(&mut lambda.body).into_root_condition();
         }
         Ok(Expr::Call { method, args: args.into(), line })
     }

@@ -310,6 +310,10 @@ impl<'s> Lowering<'s> {
         let mut path = Vec::new();
         let mut at = node;
         loop {
+            // No source has more parts.
+            if path.len() > 2 {
+                return Ok(None);
+            }
             match at.kind() {
                 "member_access_expression" => {
                     path.push(self.text(self.field(at, "name")?).to_owned());

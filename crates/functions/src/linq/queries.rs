@@ -31,7 +31,14 @@ impl Lowering<'_> {
                 }
                 "where_clause" => {
                     let condition = self.only_child(clause)?;
-                    clauses.push(Clause::Where(self.expression(condition)?));
+                    let condition = self.expression(condition)?;
+                    let is_root =
+                        matches!(clauses.first(), Some(Clause::From { source, .. }) if source.is_rooted());
+                    clauses.push(Clause::Where(if is_root {
+                        condition.into_root_condition()
+                    } else {
+                        condition
+                    }));
                 }
                 "order_by_clause" => {
                     let mut keys: Vec<(Expr, bool)> = Vec::new();

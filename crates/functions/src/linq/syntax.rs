@@ -67,7 +67,7 @@ impl Syntax {
             }
             if node.is_error() {
                 let text = self.text_of(node);
-                let few: String = text.chars().take(40).collect();
+                let few: String = text.trim_start_matches(PREFIX).chars().take(40).collect();
                 return Err(self.error(node, "", format!("this is not understood: `{}`", few.trim())));
             }
             // Only what has an error in it is entered, so the way down is the way to the first.

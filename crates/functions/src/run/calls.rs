@@ -41,17 +41,23 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 {
                     return Ok(value);
                 }
-                if matches!(method.arguments().1, [crate::program::Argument::Lambda, ..])
-                    || matches!(
-                        method,
-                        Method::Reverse
-                            | Method::Distinct
-                            | Method::ToArray
-                            | Method::ToList
-                            | Method::Take
-                            | Method::Skip
-                    )
-                {
+                // As a sequence of characters, where no lambda would take them for something else.
+                let of_characters = matches!(
+                    method,
+                    Method::Reverse
+                        | Method::Distinct
+                        | Method::ToArray
+                        | Method::ToList
+                        | Method::Take
+                        | Method::Skip
+                        | Method::Any
+                        | Method::Count
+                        | Method::First
+                        | Method::FirstOrDefault
+                        | Method::Last
+                        | Method::LastOrDefault
+                );
+                if of_characters && !matches!(rest.first(), Some(Expr::Lambda(_))) {
                     return self.sequence_method(method, target, rest, line);
                 }
                 Err(self.no_method(method, &target, line))
@@ -114,7 +120,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 return self.sequence_method(method, Value::Array(&[]), args, 0);
             }
             Method::DefaultIfEmpty => return self.sequence_method(method, Value::Array(&[]), args, 0),
-            Method::ToString => Value::Text(""),
+            Method::ToString if args.is_empty() => Value::Text(""),
             Method::GetValueOrDefault
             | Method::ParseInt
             | Method::ParseLong

@@ -117,8 +117,15 @@ fn rank(value: &Value<'_>) -> u8 {
     }
 }
 
+/// Values in values are compared this deep; computed ones could be deeper than the stack, and those are then not the same.
+const DEPTH_MAX: u32 = 64;
+
 /// Whether two values are the same, as `Distinct`, `GroupBy` and `Contains` ask: never an error.
 pub(super) fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
+    same_at(left, right, DEPTH_MAX)
+}
+
+fn same_at(left: &Value<'_>, right: &Value<'_>, depth: u32) -> bool {
     if left.is_null() || right.is_null() {
         return left.is_null() && right.is_null();
     }
@@ -131,78 +138,97 @@ pub(super) fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
     match (left, right) {
         (Value::Document(a), Value::Document(b)) => a.id.eq_ignore_ascii_case(b.id),
         (Value::Json(a), Value::Json(b)) => a == b,
-        _ => same_parts(left, right),
+        _ => depth > 0 && same_parts(left, right, depth - 1),
     }
 }
 
 /// Containers of which at least one was computed.
-fn same_parts(left: &Value<'_>, right: &Value<'_>) -> bool {
+fn same_parts(left: &Value<'_>, right: &Value<'_>, depth: u32) -> bool {
     match (left, right) {
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(*b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(*b).all(|(a, b)| same_at(a, b, depth))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().zip(*b).all(|((name, a), (other, b))| name == other && same(a, b))
+            a.len() == b.len()
+                && a.iter().zip(*b).all(|((name, a), (other, b))| name == other && same_at(a, b, depth))
         }
         (Value::Object(a), Value::Json(document::Value::Object(b)))
         | (Value::Json(document::Value::Object(b)), Value::Object(a)) => {
             a.len() == b.len()
-                && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same_as_document(a, &b)))
+                && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same_as_document(a, &b, depth)))
         }
         (Value::Array(a), Value::Json(document::Value::Array(b)))
         | (Value::Json(document::Value::Array(b)), Value::Array(a)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same_as_document(a, &b))
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same_as_document(a, &b, depth))
         }
         _ => false,
     }
 }
 
-fn same_as_document(value: &Value<'_>, other: &document::Value<'_>) -> bool {
+fn same_as_document(value: &Value<'_>, other: &document::Value<'_>, depth: u32) -> bool {
     match other {
         document::Value::Null => value.is_null(),
         document::Value::Bool(b) => matches!(value, Value::Bool(a) if a == b),
-        document::Value::Number(number) => same(value, &Value::Number(number)),
-        document::Value::Text(text) => same(value, &Value::Text(&text.to_str())),
-        other => same(value, &Value::Json(other)),
+        document::Value::Number(number) => same_at(value, &Value::Number(number), depth),
+        document::Value::Text(text) => same_at(value, &Value::Text(&text.to_str()), depth),
+        other => same_at(value, &Value::Json(other), depth),
     }
 }
 
 /// Hashes a value so that those that are the same hash the same.
 pub(super) fn hash(value: &Value<'_>, state: &mut impl Hasher) {
+    if hash_plain(value, state) {
+        return;
+    }
+    match value {
+        // Of what is inside only the plain values count; equality decides the rest.
+        Value::Object(fields) => {
+            for (_, value) in *fields {
+                hash_plain(value, state);
+            }
+        }
+        Value::Json(document::Value::Object(object)) => {
+            for (_, value) in object.iter() {
+                match value {
+                    document::Value::Null => hash_plain(&Value::Null, state),
+                    document::Value::Bool(value) => hash_plain(&Value::Bool(value), state),
+                    document::Value::Number(number) => hash_plain(&Value::Number(&number), state),
+                    document::Value::Text(text) => hash_plain(&Value::Text(&text.to_str()), state),
+                    _ => false,
+                };
+            }
+        }
+        Value::Array(values) => values.len().hash(state),
+        Value::Json(document::Value::Array(array)) => array.len().hash(state),
+        _ => 2u8.hash(state),
+    }
+}
+
+/// Hashes a value that has no others in it; whether it is one.
+fn hash_plain(value: &Value<'_>, state: &mut impl Hasher) -> bool {
     if let Some(number) = Num::of(value) {
         // Zero has one hash, whatever its sign.
         let double = number.as_f64();
-        return if double == 0.0 { 0u64.hash(state) } else { double.to_bits().hash(state) };
+        if double == 0.0 {
+            0u64.hash(state)
+        } else {
+            double.to_bits().hash(state)
+        }
+        return true;
     }
     match value {
         Value::Missing | Value::Null => 1u8.hash(state),
         Value::Bool(value) => value.hash(state),
         Value::Text(text) => match dates::date_of(text) {
             Some(date) => dates::moment(date).hash(state),
-            None => text.hash(state),
+            None => match dates::span_of(text) {
+                Some(ticks) => ticks.hash(state),
+                None => text.hash(state),
+            },
         },
         Value::Date(date) => dates::moment(*date).hash(state),
-        Value::Object(fields) => {
-            for (_, value) in *fields {
-                hash(value, state);
-            }
-        }
-        Value::Json(document::Value::Object(object)) => {
-            for (_, value) in object.iter() {
-                hash_stored(&value, state);
-            }
-        }
-        Value::Array(values) => values.len().hash(state),
-        Value::Json(document::Value::Array(array)) => array.len().hash(state),
-        // What remains is rare as a key; equality decides.
-        _ => 2u8.hash(state),
+        Value::TimeSpan(ticks) => ticks.hash(state),
+        _ => return false,
     }
-}
-
-fn hash_stored(value: &document::Value<'_>, state: &mut impl Hasher) {
-    match value {
-        document::Value::Null => hash(&Value::Null, state),
-        document::Value::Bool(value) => hash(&Value::Bool(*value), state),
-        document::Value::Number(number) => hash(&Value::Number(number), state),
-        document::Value::Text(text) => hash(&Value::Text(&text.to_str()), state),
-        other => hash(&Value::Json(other), state),
-    }
+    true
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jackdaw_document::date::{DATE_TEXT_MAX, Date, Zone};
-use jackdaw_document::{self as document, Number, Style};
+use jackdaw_document::{self as document, Style};
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::numbers::Num;
@@ -52,8 +52,8 @@ pub(super) fn plain(value: &Value<'_>) -> String {
         Value::Long(value) => value.to_string(),
         Value::Double(value) => double(*value),
         Value::Decimal(value) => value.to_string(),
-        Value::Number(Number::Text(text)) if !text.contains(['e', 'E']) => (*text).to_owned(),
-        Value::Number(number) => double(number.as_f64()),
+        // As the document has it: `1.10` stays so.
+        Value::Number(number) => number.to_string(),
         Value::Text(text) => (*text).to_owned(),
         Value::Date(date) => general_date(*date),
         Value::TimeSpan(ticks) => time_span_text(*ticks),

@@ -164,6 +164,11 @@ impl<'r, 'd: 'r, 'h> Run<'r, 'd, 'h> {
                 value @ (Value::Null | Value::Missing) => Ok(value),
                 value => Err(fault(format!("`!` cannot be applied to {}", kind_of(&value)), *line)),
             },
+            Expr::UnlessFalse(condition) => match self.eval(condition)? {
+                value @ Value::Bool(_) => Ok(value),
+                Value::Null | Value::Missing => Ok(Value::Bool(true)),
+                value => Err(fault(format!("a condition is true or false, not {}", kind_of(&value)), 0)),
+            },
             Expr::Negate(value, line) => {
                 let value = self.eval(value)?;
                 self.negate(value, *line)
@@ -275,7 +280,11 @@ impl<'r, 'd: 'r, 'h> Run<'r, 'd, 'h> {
 
     /// Whether a condition holds; null does not.
     fn condition(&mut self, expr: &'r Expr) -> Step<bool> {
-        Ok(matches!(self.eval(expr)?, Value::Bool(true)))
+        Ok(match expr {
+            Expr::And(pair) => self.condition(&pair.0)? && self.condition(&pair.1)?,
+            Expr::Or(pair) => self.condition(&pair.0)? || self.condition(&pair.1)?,
+            expr => matches!(self.eval(expr)?, Value::Bool(true)),
+        })
     }
 
     /// As RavenDB has it, null on the left is the result.

@@ -2,7 +2,7 @@
 
 use super::list::List;
 use super::sequences::by_keys;
-use super::{Run, Step};
+use super::{Run, Step, fault};
 use crate::program::{Clause, Query, QueryResult};
 use crate::value::Value;
 
@@ -61,6 +61,9 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         match clause {
             Clause::From { slot, source, line } => {
                 let source = self.eval(source)?;
+                if matches!(source, Value::Text(_)) {
+                    return Err(fault("a string is no sequence", *line));
+                }
                 let mut elements = self.elements(source, *line)?;
                 while let Some(value) = self.next(&mut elements) {
                     self.step()?;

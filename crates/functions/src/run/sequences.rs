@@ -295,8 +295,20 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     fn holds(&mut self, lambda: Option<&'r Lambda>, value: Value<'r>) -> Step<bool> {
         match lambda {
             None => Ok(true),
-            Some(lambda) => Ok(matches!(self.apply(lambda, value)?, Value::Bool(true))),
+            Some(lambda) => self.holds2(lambda, value, Value::Missing),
         }
+    }
+
+    /// Whether a lambda of one or two parameters holds.
+    fn holds2(&mut self, lambda: &'r Lambda, value: Value<'r>, place: Value<'r>) -> Step<bool> {
+        self.step()?;
+        if let Some(slot) = lambda.parameters.first() {
+            self.set(*slot, value);
+        }
+        if let Some(slot) = lambda.parameters.get(1) {
+            self.set(*slot, place);
+        }
+        self.condition(&lambda.body)
     }
 
     /// What a lambda makes of a value; without one, the value.
@@ -345,7 +357,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         let mut list = List::new(self.arena);
         let mut place = 0;
         while let Some(value) = self.next(&mut elements) {
-            if matches!(self.apply2(lambda, value, Value::Long(place))?, Value::Bool(true)) {
+            if self.holds2(lambda, value, Value::Long(place))? {
                 list.push(value);
             }
             place += 1;
@@ -366,6 +378,9 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         let mut place = 0;
         while let Some(value) = self.next(&mut elements) {
             let inner = self.apply2(lambda, value, Value::Long(place))?;
+            if matches!(inner, Value::Text(_)) {
+                return Err(fault("a string is no sequence", line));
+            }
             place += 1;
             let mut inner = self.elements(inner, line)?;
             while let Some(element) = self.next(&mut inner) {
@@ -598,10 +613,8 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         let mut keys = Keys::new();
         while let Some(element) = self.next(&mut elements) {
             let name = self.mapped(key, element)?;
-            if name.is_null() {
-                return Err(fault("a key of a dictionary is null", line));
-            }
-            let name = self.text_of(name)?;
+            // So RavenDB names it.
+            let name = if name.is_null() { "NULL_VALUE" } else { self.text_of(name)? };
             if !keys.place(Value::Text(name)).1 {
                 return Err(fault(
                     format!("An item with the same key has already been added. Key: {name}"),

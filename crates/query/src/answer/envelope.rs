@@ -21,6 +21,8 @@ pub enum Layout {
     Lines,
     /// Comma-separated values; the first result makes the columns.
     Csv,
+    /// The ids of the documents found and nothing else, each followed by a zero byte: for who does something to each.
+    Ids,
 }
 
 /// The tag of this node: there is one.
@@ -43,6 +45,7 @@ pub(crate) fn begin(layout: Layout, state: &SourceState, out: &mut Vec<u8>) {
             out.extend_from_slice(b"}}\r\n");
         }
         Layout::Csv => out.extend_from_slice("\u{feff}".as_bytes()),
+        Layout::Ids => {}
     }
 }
 
@@ -65,7 +68,7 @@ pub(crate) fn before_result(layout: Layout, given: u64, out: &mut Vec<u8>) {
             }
         }
         Layout::Lines => out.extend_from_slice(b"{\"Item\":"),
-        Layout::Csv => {}
+        Layout::Csv | Layout::Ids => {}
     }
 }
 
@@ -78,7 +81,7 @@ pub(crate) fn after_result(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     match layout {
-        Layout::Answer | Layout::Stream => {}
+        Layout::Answer | Layout::Stream | Layout::Ids => {}
         Layout::Lines => out.extend_from_slice(b"}\r\n"),
         Layout::Csv => {
             let text = out.split_off(start);

@@ -85,8 +85,8 @@ pub(crate) fn print_projection_metadata(
         }
         _ => out.extend_from_slice(b"null"),
     }
-    if let Some(document) = &row.document {
-        json::string(out, metadata::ID, document.id);
+    if let Some(id) = row.id(Origin::Result) {
+        json::string(out, metadata::ID, id);
     }
     print_found(Some(row.score.unwrap_or(0.0)), row.distance.as_ref(), out);
     if let Some(document) = row.document.as_ref().filter(|_| !from_index) {

@@ -6,8 +6,10 @@ pub(crate) mod cache;
 pub(crate) mod condition;
 pub(crate) mod field;
 pub(crate) mod include;
+pub(crate) mod needs;
 pub(crate) mod projection;
 
+use jackdaw_indexing::auto::AutoDefinition;
 use jackdaw_rql::tree::{Call, ComparisonOperator, Expression, Path, Query, SourceKind, Value};
 
 use crate::error::{Error, Result};
@@ -37,9 +39,8 @@ pub(crate) enum Access {
     Collection { name: Option<String>, ids: Ids },
     /// An index that is there.
     Index(String),
-    /// An automatic index of a collection (`None`: of all).
-    #[allow(dead_code, reason = "indexes come with the next step")]
-    Dynamic(Option<String>),
+    /// An automatic index that has what this asks for.
+    Dynamic(Box<AutoDefinition>),
 }
 
 /// Which documents of a collection. The expressions are the plan's `where`.
@@ -140,7 +141,7 @@ impl Plan {
         let filter = tree.filter.as_ref().map(|filter| Condition::new(filter, &aliases, text)).transpose()?;
         let projection = Projection::new(&tree, &aliases, text)?;
         let wanted = Wanted::new(&tree.include, &aliases, text)?;
-        let access = access(&tree);
+        let access = access(&tree, &aliases, text)?;
         Ok(Plan { text: text.into(), access, aliases, loads, filter, projection, wanted, tree })
     }
 
@@ -151,21 +152,21 @@ impl Plan {
 }
 
 /// A collection is queried without an index when its documents are wanted as they lie, or by their ids.
-fn access(tree: &Query<'_>) -> Access {
+fn access(tree: &Query<'_>, aliases: &Aliases, text: &str) -> Result<Access> {
     let name = match &tree.from.kind {
-        SourceKind::Index(name) => return Access::Index(name.text.to_string()),
+        SourceKind::Index(name) => return Ok(Access::Index(name.text.to_string())),
         SourceKind::Collection(name) => Some(name.text.to_string()),
         SourceKind::AllDocuments => None,
     };
     let plain = tree.group_by.is_empty() && tree.order_by.is_empty() && !needs_index(tree);
-    match (plain, &tree.condition) {
-        (true, None) => Access::Collection { name, ids: Ids::All },
-        (true, Some(condition)) => match ids_of(condition) {
-            Some(ids) => Access::Collection { name, ids },
-            None => Access::Dynamic(name),
-        },
-        (false, _) => Access::Dynamic(name),
-    }
+    let ids = match &tree.condition {
+        None => Some(Ids::All),
+        Some(condition) => ids_of(condition),
+    };
+    Ok(match ids.filter(|_| plain) {
+        Some(ids) => Access::Collection { name, ids },
+        None => Access::Dynamic(Box::new(needs::definition(tree, name.as_deref(), aliases, text)?)),
+    })
 }
 
 /// Whether what is selected or included comes from an index.

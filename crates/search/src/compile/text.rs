@@ -163,13 +163,13 @@ pub(crate) fn edits(text: &[char], term: &str, allowed: usize, row: &mut Vec<usi
 }
 
 /// A part of the text of `search()`.
-enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Word(&'a str),
     Phrase(&'a str),
 }
 
 /// The words and quoted phrases of a text.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     loop {

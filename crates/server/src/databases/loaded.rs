@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use jackdaw_database::{ClusterIndex, Database, DatabaseOptions};
+use jackdaw_indexing::{Indexes, Options as IndexingOptions, Workers};
 use jackdaw_query::Engine;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +25,7 @@ const TOMBSTONES_AT_ONCE: usize = 1024;
 /// A database, open, with what the server keeps beside it. It stays open as long as anyone holds it.
 pub(crate) struct LoadedDatabase {
     database: Database,
+    indexes: Indexes,
     record: Arc<ArcSwap<DatabaseRecord>>,
     operations: Arc<Operations>,
     queries: Engine,
@@ -39,6 +41,7 @@ impl LoadedDatabase {
         is_new: bool,
         record: Arc<ArcSwap<DatabaseRecord>>,
         cluster_index: &ClusterIndex,
+        workers: Arc<Workers>,
     ) -> Result<LoadedDatabase> {
         let mut options = DatabaseOptions {
             node_tag: NODE_TAG.to_owned(),
@@ -48,6 +51,7 @@ impl LoadedDatabase {
         // Files that are gone (a volume that is not mounted) are an error. An empty database in their place would hide that.
         options.storage = options.storage.create(is_new);
         let database = Database::open(path, &record.load().database_name, options)?;
+        let indexes = Indexes::open(database.clone(), workers, IndexingOptions::default())?;
         let operations = Arc::new(Operations::of_database(database.notifications().clone()));
         let cluster_transaction_id = HeaderValue::from_str(database.cluster_transaction_id().as_str());
         Ok(LoadedDatabase {
@@ -57,6 +61,7 @@ impl LoadedDatabase {
             closing: CancellationToken::new(),
             cluster_transaction_id: cluster_transaction_id.unwrap_or(HeaderValue::from_static("")),
             loaded_at: Instant::now(),
+            indexes,
             database,
         })
     }
@@ -64,6 +69,11 @@ impl LoadedDatabase {
     /// The record as it is now.
     pub(crate) fn record(&self) -> Arc<DatabaseRecord> {
         self.record.load_full()
+    }
+
+    /// Its indexes.
+    pub(crate) fn indexes(&self) -> &Indexes {
+        &self.indexes
     }
 
     /// Work that goes on in this database.
@@ -86,9 +96,19 @@ impl LoadedDatabase {
         &self.cluster_transaction_id
     }
 
-    /// Removes the tombstones there are now, some in each transaction so that others can write in between.
+    /// Retires automatic indexes that nobody needs any more.
+    pub(super) async fn retire_indexes(&self) -> Result<()> {
+        let indexes = self.indexes.clone();
+        crate::databases::blocking(move || Ok(indexes.retire_unused()?)).await
+    }
+
+    /// Removes the tombstones there are now, which no index needs any more, some in each transaction so that others can write in between.
     pub(super) async fn clean_tombstones(&self) -> Result<()> {
-        let last = self.database.read()?.last_etag()?;
+        if self.database.read()?.tombstone_count()? == 0 {
+            return Ok(());
+        }
+        let indexes = self.indexes.clone();
+        let last = crate::databases::blocking(move || Ok(indexes.tombstones_done()?)).await?;
         while self.database.read()?.tombstone_count()? > 0 && !self.closing.is_cancelled() {
             let removed = self
                 .database
@@ -121,6 +141,7 @@ impl LoadedDatabase {
         }
         let closed = tokio::task::spawn_blocking(move || {
             let name = self.record.load().database_name.clone();
+            self.indexes.close();
             (name, self.database.close())
         });
         match closed.await {

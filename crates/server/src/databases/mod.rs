@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jackdaw_database::clock;
 use jackdaw_database::notifications::Event;
+use jackdaw_indexing::Workers;
 use parking_lot::RwLock;
 
 pub(crate) use loaded::LoadedDatabase;
@@ -38,6 +39,8 @@ pub(crate) struct Databases {
     entries: RwLock<HashMap<Box<str>, Arc<Entry>>>,
     system: Arc<SystemStore>,
     metrics: Arc<Metrics>,
+    /// What indexes all of them.
+    workers: Arc<Workers>,
     /// Milliseconds since the start, as of the last pass over idle databases.
     now_ms: AtomicU64,
     start: Instant,
@@ -96,6 +99,7 @@ impl Databases {
             entries: RwLock::new(entries),
             system,
             metrics,
+            workers: Workers::for_this_machine(),
             now_ms: AtomicU64::new(0),
             start: Instant::now(),
         })
@@ -170,9 +174,10 @@ impl Databases {
     /// The caller holds the entry's lock; `is_new` says that there may be no files yet.
     async fn open_files(&self, entry: &Arc<Entry>, is_new: bool) -> Result<Arc<LoadedDatabase>> {
         let path = self.root.join(&*entry.key);
-        let (record, system) = (entry.record.clone(), self.system.clone());
+        let (record, system, workers) = (entry.record.clone(), self.system.clone(), self.workers.clone());
         let begun = Instant::now();
-        let opened = blocking(move || LoadedDatabase::open(&path, is_new, record, system.cluster_index()));
+        let opened =
+            blocking(move || LoadedDatabase::open(&path, is_new, record, system.cluster_index(), workers));
         let loaded = Arc::new(opened.await?);
         entry.loaded.store(Some(loaded.clone()));
         self.metrics.databases_loaded.fetch_add(1, Ordering::Relaxed);
@@ -319,6 +324,9 @@ impl Databases {
         for entry in self.all() {
             // One that nobody uses stays closed; it is cleaned when it is open.
             let Some(database) = entry.if_loaded() else { continue };
+            if let Err(error) = database.retire_indexes().await {
+                tracing::warn!(database = %entry.record().database_name, %error, "unused indexes stay");
+            }
             if let Err(error) = database.clean_tombstones().await {
                 tracing::warn!(database = %entry.record().database_name, %error, "tombstones stay");
             }
@@ -338,6 +346,13 @@ impl Databases {
         let all = self.all();
         for entry in all.iter().filter(|entry| is_idle(entry)) {
             let Ok(_work) = entry.work.try_lock() else { continue };
+            // Who stored documents and went away expects them to be indexed when he is back.
+            let Some(indexes) = entry.if_loaded().map(|database| database.indexes().clone()) else {
+                continue;
+            };
+            if blocking(move || Ok(indexes.is_busy())).await.unwrap_or(false) {
+                continue;
+            }
             if is_idle(entry) {
                 self.close_files(entry).await;
                 self.metrics.databases_unloaded.fetch_add(1, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use jackdaw_database::{
 use jackdaw_document::{Context, Mode, Object, Value};
 
 use crate::contexts::with_context_for;
+use crate::endpoints::wait_for_indexes::WaitForIndexes;
 use crate::endpoints::{not_supported, patches};
 use crate::error::{ErrorKind, Result};
 use crate::json_text as json;
@@ -64,6 +65,7 @@ async fn bulk_docs(mut request: DatabaseRequest) -> Result<Response> {
     let database = &request.database;
     let batch = with_context_for(body.len(), |context| read_batch(&body, context, database))?;
     drop(body);
+    let waiting = WaitForIndexes::of(&request)?;
     let out = match batch {
         Batch::SingleNode(commands) => {
             database.submit(move |transaction| run(&commands, transaction)).await?
@@ -80,6 +82,9 @@ async fn bulk_docs(mut request: DatabaseRequest) -> Result<Response> {
                 .await?
         }
     };
+    if let Some(waiting) = waiting {
+        waiting.wait(&request.database).await?;
+    }
     Ok(Response::json(out).status(StatusCode::CREATED))
 }
 

@@ -10,35 +10,6 @@ use crate::routes::Routes;
 
 pub(crate) fn routes(routes: &mut Routes) {
     let all: &[(&'static str, &[(Method, &str)])] = &[
-        ("Querying", &[(Method::PATCH, "/queries"), (Method::DELETE, "/queries")]),
-        (
-            "Indexing",
-            &[
-                (Method::GET, "/indexes"),
-                (Method::PUT, "/indexes"),
-                (Method::DELETE, "/indexes"),
-                (Method::PUT, "/admin/indexes"),
-                (Method::GET, "/indexes/stats"),
-                (Method::GET, "/indexes/status"),
-                (Method::GET, "/indexes/errors"),
-                (Method::DELETE, "/indexes/errors"),
-                (Method::GET, "/indexes/terms"),
-                (Method::GET, "/indexes/staleness"),
-                (Method::GET, "/indexes/progress"),
-                (Method::GET, "/indexes/performance"),
-                (Method::POST, "/indexes/set-lock"),
-                (Method::POST, "/indexes/set-priority"),
-                (Method::POST, "/indexes/has-changed"),
-                (Method::POST, "/admin/indexes/start"),
-                (Method::POST, "/admin/indexes/stop"),
-                (Method::POST, "/admin/indexes/enable"),
-                (Method::POST, "/admin/indexes/disable"),
-                (Method::PUT, "/admin/sorters"),
-                (Method::DELETE, "/admin/sorters"),
-                (Method::PUT, "/admin/analyzers"),
-                (Method::DELETE, "/admin/analyzers"),
-            ],
-        ),
         (
             "Attachments",
             &[
@@ -120,9 +91,6 @@ pub(crate) fn routes(routes: &mut Routes) {
             };
             routes.database(method.clone(), path, refuse);
         }
-    }
-    if let Ok(reset) = Method::from_bytes(b"RESET") {
-        routes.database(reset, "/indexes", |_: DatabaseRequest| std::future::ready(Err(feature("Indexing"))));
     }
 }
 

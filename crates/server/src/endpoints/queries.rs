@@ -191,11 +191,20 @@ fn brief(
     };
     let mut out = Vec::with_capacity(1024);
     let mut whole = Whole::default();
-    Some(match database.queries().run(database, &prepared, asked.layout, &mut out, &mut whole) {
-        Ok(Outcome::Answered) => Ok(Response::json(out).header(header::ETAG, whole.etag.to_string())),
-        Ok(Outcome::NotModified) => Ok(Response::not_modified()),
-        Err(error) => of_error(error),
-    })
+    Some(
+        match database.queries().run(
+            database,
+            database.indexes(),
+            &prepared,
+            asked.layout,
+            &mut out,
+            &mut whole,
+        ) {
+            Ok(Outcome::Answered) => Ok(Response::json(out).header(header::ETAG, whole.etag.to_string())),
+            Ok(Outcome::NotModified) => Ok(Response::not_modified()),
+            Err(error) => of_error(error),
+        },
+    )
 }
 
 fn prepare<'c>(
@@ -226,14 +235,16 @@ fn run(
     let engine = database.queries();
     let mut out = Vec::with_capacity(4096);
     let outcome = match asked.debug {
-        Debug::Nothing => engine.run(database, &prepared, asked.layout, &mut out, answering),
+        Debug::Nothing => {
+            engine.run(database, database.indexes(), &prepared, asked.layout, &mut out, answering)
+        }
         Debug::Explain => {
-            return match engine.explain(database, &prepared) {
+            return match engine.explain(database.indexes(), &prepared) {
                 Ok(text) => Ok(Answered::Other(Response::json(text))),
                 Err(error) => of_error(error).map(Answered::Other),
             };
         }
-        Debug::Entries => engine.entries(database, &prepared, &mut out, answering),
+        Debug::Entries => engine.entries(database, database.indexes(), &prepared, &mut out, answering),
     };
     match outcome {
         Ok(Outcome::Answered) => Ok(Answered::Whole(out)),
@@ -289,7 +300,7 @@ impl Answering {
     fn with_headers(&self, response: Response) -> Response {
         match self.layout {
             Layout::Answer => response.header(header::ETAG, self.etag.to_string()),
-            Layout::Stream | Layout::Lines => response,
+            Layout::Stream | Layout::Lines | Layout::Ids => response,
             Layout::Csv => {
                 let now = clock::date_text(clock::now_ticks());
                 let stamp: String = now.chars().filter(char::is_ascii_digit).take(12).collect();

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::request::DatabaseRequest;
 use crate::response::Response;
 use crate::routes::Routes;
+use crate::wire::indexes;
 use crate::wire::size::size;
 
 pub(crate) fn routes(routes: &mut Routes) {
@@ -38,7 +39,7 @@ async fn stats(request: DatabaseRequest, detail: Detail) -> Result<Response> {
 fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
     let statistics = database.statistics()?;
     let mut stats = json!({
-        "CountOfIndexes": 0,
+        "CountOfIndexes": database.indexes().count(),
         "CountOfDocuments": statistics.documents,
         "CountOfRevisionDocuments": 0,
         "CountOfTombstones": statistics.tombstones,
@@ -47,7 +48,6 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
         "CountOfAttachments": 0,
         "CountOfCounterEntries": 0,
         "CountOfTimeSeriesSegments": 0,
-        "Indexes": [],
     });
     let mut add = |more: Value| {
         if let (Value::Object(stats), Value::Object(more)) = (&mut stats, more) {
@@ -63,7 +63,7 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
             "DatabaseId": database.id().as_str(),
             "Is64Bit": cfg!(target_pointer_width = "64"),
             "NumberOfTransactionMergerQueueOperations": statistics.queued_jobs,
-            "LastIndexingTime": null,
+            "LastIndexingTime": last_indexing_time(database)?,
             "SizeOnDisk": size(statistics.size_on_disk),
             "TempBuffersSizeOnDisk": size(0),
             "Pager": "Jackdaw",
@@ -77,7 +77,22 @@ fn stats_of(database: &LoadedDatabase, detail: Detail) -> Result<Value> {
             "CountOfTimeSeriesDeletedRanges": 0,
         }));
     }
+    let all = database.indexes().list();
+    let indexes: Vec<Value> = match detail {
+        Detail::Essential => all.iter().map(|index| indexes::essential(index)).collect(),
+        _ => all.iter().map(|index| indexes::brief(index)).collect::<Result<_>>()?,
+    };
+    stats["Indexes"] = indexes.into();
     Ok(stats)
+}
+
+/// When any index last finished a batch.
+fn last_indexing_time(database: &LoadedDatabase) -> Result<Value> {
+    let mut last = 0;
+    for index in database.indexes().list().iter().filter(|index| !index.is_faulty()) {
+        last = last.max(index.view()?.progress().last_indexed);
+    }
+    Ok(indexes::date_or_null(last))
 }
 
 async fn collections(request: DatabaseRequest) -> Result<Response> {

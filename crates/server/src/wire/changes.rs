@@ -1,6 +1,6 @@
 //! What goes over the changes socket: commands from the client, messages from the server.
 
-use jackdaw_database::notifications::{ChangeKind, Event, Topic};
+use jackdaw_database::notifications::{ChangeKind, Event, IndexChangeKind, Topic};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -53,9 +53,11 @@ impl Command {
             "operation" => Topic::Operation(self.number()?),
             "topology-change" => Topic::Topology,
             "aggressive-caching" => Topic::Staleness,
-            // Indexes, counters and time series come with their issues; clients wait for the confirmation all the same.
-            "indexes" | "counters" | "all-timeseries" => return Ok(Action::Nothing),
-            "index" | "counter" | "document-counters" | "timeseries" | "all-document-timeseries" => {
+            "indexes" => Topic::AllIndexes,
+            "index" => Topic::Index(self.parameter()?.to_owned()),
+            // Counters and time series come with their issues; clients wait for the confirmation all the same.
+            "counters" | "all-timeseries" => return Ok(Action::Nothing),
+            "counter" | "document-counters" | "timeseries" | "all-document-timeseries" => {
                 self.parameter()?;
                 return Ok(Action::Nothing);
             }
@@ -115,6 +117,17 @@ pub(crate) fn message(event: &Event, url: &str, database: &str) -> String {
         }
         Event::Operation { id, state } => {
             format!(r#"{{"Type":"OperationStatusChange","Value":{{"OperationId":{id},"State":{state}}}}}"#)
+        }
+        Event::Index(change) => {
+            let kind = match change.kind {
+                IndexChangeKind::BatchCompleted => "BatchCompleted",
+                IndexChangeKind::Added => "IndexAdded",
+                IndexChangeKind::Removed => "IndexRemoved",
+                IndexChangeKind::SideBySideReplace => "SideBySideReplace",
+                IndexChangeKind::LockModeChanged => "LockModeChanged",
+                IndexChangeKind::PriorityChanged => "PriorityChanged",
+            };
+            json!({ "Type": "IndexChange", "Value": { "Name": change.name, "Type": kind } }).to_string()
         }
         Event::Topology => {
             json!({ "Type": "TopologyChange", "Value": { "Url": url, "Database": database } }).to_string()

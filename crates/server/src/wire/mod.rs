@@ -3,5 +3,6 @@
 pub(crate) mod changes;
 pub(crate) mod client_configuration;
 pub(crate) mod database_record;
+pub(crate) mod indexes;
 pub(crate) mod size;
 pub(crate) mod smuggler;

@@ -1,0 +1,207 @@
+//! Suggestions, more-like-this, highlighting, explanations, entries, distinct keys, streams.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{MEMORY, Sample, above, indexed, keywords, schema, sort, term};
+use jackdaw_search::{
+    Entry, FieldOptions, FieldValue, Highlight, Indexing, MoreLikeThis, MoreLikeThisSource, Operator, Query,
+    SortBy, StringDistance, Suggest, SuggestSort,
+};
+use serde_json::json;
+
+fn sample() -> Sample {
+    let stored = FieldOptions { store: true, ..indexed(Indexing::Search) };
+    let sample = Sample::new(schema(&[("t", indexed(Indexing::Search)), ("b", stored)]));
+    let bodies: Vec<(String, String, String)> = (0..30)
+        .map(|number: usize| {
+            let text = format!("word{} alpha beta {}", number % 7, ["gamma", "gamme", "gummy", "gam"][number % 4]);
+            let body = if number % 2 == 1 {
+                format!(
+                    "the body of text number {number} is about rust rust databases databases and search search engines engines"
+                )
+            } else {
+                "cooking recipes recipes with tomato tomato and basil basil".to_owned()
+            };
+            (format!("y/{number}"), text, body)
+        })
+        .collect();
+    sample.add(bodies.iter().map(|(key, text, body)| (key.as_str(), json!({"t": text, "b": body}))));
+    sample
+}
+
+fn search(text: &str) -> Query {
+    Query::Search { field: "b".to_owned(), text: text.to_owned(), operator: Operator::Or }
+}
+
+#[test]
+fn suggestions_are_those_of_the_reference() {
+    let sample = sample();
+    let suggest = |term: &str, accuracy, distance| {
+        let request = Suggest {
+            field: "t".to_owned(),
+            term: term.to_owned(),
+            accuracy,
+            count: 15,
+            distance,
+            sort: SuggestSort::None,
+        };
+        sample.searcher().suggest(&request).unwrap()
+    };
+    assert_eq!(suggest("gama", 0.5, StringDistance::Levenshtein), ["gamma", "gam", "gamme"]);
+    assert_eq!(suggest("alpa", 0.4, StringDistance::Levenshtein), ["alpha"]);
+    assert_eq!(suggest("alpa", 0.4, StringDistance::NGram), ["alpha"]);
+    assert_eq!(suggest("alpa", 0.4, StringDistance::JaroWinkler)[0], "alpha");
+    let words = suggest("word", 0.5, StringDistance::Levenshtein);
+    assert_eq!(words.len(), 7);
+    assert!(suggest("gamma", 0.9, StringDistance::Levenshtein).is_empty(), "never the word itself");
+}
+
+#[test]
+fn alike_entries_are_found_without_the_source() {
+    let sample = sample();
+    let source = MoreLikeThisSource::Entries { query: Query::Key("y/1".to_owned()), texts: Vec::new() };
+    let like = MoreLikeThis { fields: vec!["b".to_owned()], ..MoreLikeThis::new(source) };
+    let keys = sample.keys(&Query::MoreLikeThis(Box::new(like.clone())), &[]);
+    assert_eq!(keys.len(), 14);
+    assert!(
+        !keys.contains(&"y/1".to_owned()) && keys.iter().all(|key| key[2..].parse::<u32>().unwrap() % 2 == 1)
+    );
+    // Nothing is frequent enough, or all is left out.
+    for wrong in [
+        MoreLikeThis { minimum_term_frequency: 3, ..like.clone() },
+        MoreLikeThis { minimum_document_frequency: 16, ..like.clone() },
+        MoreLikeThis { maximum_document_frequency: 14, ..like.clone() },
+        MoreLikeThis { minimum_word_length: 10, ..like.clone() },
+        MoreLikeThis {
+            stop_words: ["rust", "databases", "search", "engines"].map(str::to_owned).into(),
+            ..like.clone()
+        },
+    ] {
+        assert!(sample.keys(&Query::MoreLikeThis(Box::new(wrong)), &[]).is_empty());
+    }
+    let text = MoreLikeThis::new(MoreLikeThisSource::Texts(vec![(
+        "b".to_owned(),
+        "tomato soup, tomato".to_owned(),
+    )]));
+    let with_filter = Query::And(vec![Query::MoreLikeThis(Box::new(text)), term("t", "word0")]);
+    assert_eq!(sample.keys(&with_filter, &[]), ["y/0", "y/14", "y/28"]);
+}
+
+#[test]
+fn fragments_are_marked() {
+    let sample = sample();
+    let text =
+        "the body of text number 29 is about rust rust databases databases and search search engines engines";
+    let mut request = Highlight {
+        field: "b".to_owned(),
+        fragment_length: 30,
+        fragment_count: 2,
+        pre_tags: Vec::new(),
+        post_tags: Vec::new(),
+    };
+    let searcher = sample.searcher();
+    let fragments = searcher.highlight(&search("rust engines"), &request, text).unwrap();
+    assert_eq!(
+        fragments[0],
+        " is about <b style=\"background:yellow\">rust</b> <b style=\"background:yellow\">rust</b> databases"
+    );
+    assert!(fragments[1].contains("<b style=\"background:lawngreen\">engines</b>"), "{fragments:?}");
+    request.fragment_count = 1;
+    request.pre_tags = vec!["<i>".to_owned()];
+    request.post_tags = vec!["</i>".to_owned()];
+    assert_eq!(searcher.highlight(&search("engin*"), &request, text).unwrap().len(), 1);
+    assert!(searcher.highlight(&search("nothing"), &request, text).unwrap().is_empty());
+    assert!(searcher.highlight(&term("t", "rust"), &request, text).unwrap().is_empty(), "another field");
+    for text in ["", "é", "日本語 rust 日本語日本語日本語日本語日本語日本語", "rust"] {
+        for length in [0, 1, 18, 19, 20, 1000] {
+            request.fragment_length = length;
+            let fragments = searcher.highlight(&search("rust"), &request, text).unwrap();
+            assert_eq!(fragments.len(), usize::from(text.contains("rust")));
+        }
+    }
+}
+
+#[test]
+fn hits_are_explained_and_shown_as_they_are_indexed() {
+    let sample = sample();
+    let searcher = sample.searcher();
+    let query = search("rust");
+    let hit = searcher.search(&query, &[], 0, 1, false).unwrap().hits.remove(0);
+    let explanation = searcher.explain(&query, hit.place).unwrap();
+    assert!(explanation.contains("value") && explanation.contains("idf"), "{explanation}");
+    let entry = searcher.entry(hit.place).unwrap();
+    assert_eq!(entry[0].0, "b");
+    assert!(entry[0].1.contains(&"rust".to_owned()));
+    assert!(searcher.entry((9, 9)).is_err() && searcher.explain(&query, (9, 9)).is_err());
+}
+
+#[test]
+fn each_key_comes_once_when_asked() {
+    let sample = Sample::new(keywords(&["line", "n"]));
+    let mut writer = sample.index.writer(MEMORY).unwrap();
+    for key in 0..50 {
+        for line in 0..=(key % 5) {
+            let key = format!("orders/{key}");
+            let fields = [("line", FieldValue::Long(line)), ("n", FieldValue::Text("same"))];
+            writer
+                .add(&Entry {
+                    key: &key,
+                    fields: &fields,
+                    stored: key.as_bytes(),
+                    references: &[],
+                    boost: 1.0,
+                })
+                .unwrap();
+        }
+    }
+    writer.commit(b"").unwrap();
+    let searcher = sample.searcher();
+    for sorts in [vec![], vec![sort(SortBy::Long("line".to_owned()))], vec![sort(SortBy::Key)]] {
+        let whole = searcher.search(&Query::All, &sorts, 0, 1000, true).unwrap();
+        assert_eq!((whole.total, whole.hits.len(), whole.skipped_duplicates), (150, 50, 100));
+        let all: Vec<String> = whole.hits.into_iter().map(|hit| hit.key).collect();
+        let mut paged = Vec::new();
+        for page in 0..8 {
+            let hits = searcher.search(&Query::All, &sorts, page * 7, 7, true).unwrap().hits;
+            assert!(hits.iter().all(|hit| hit.stored == hit.key.as_bytes()));
+            paged.extend(hits.into_iter().map(|hit| hit.key));
+        }
+        assert_eq!(paged, all);
+        let plain = searcher.search(&Query::All, &sorts, 0, 1000, false).unwrap();
+        let streamed: Vec<String> =
+            searcher.stream(&Query::All, &sorts).unwrap().map(|hit| hit.unwrap().key).collect();
+        assert_eq!(streamed, plain.hits.into_iter().map(|hit| hit.key).collect::<Vec<_>>());
+    }
+    // Both conditions by different entries of one key.
+    let query = Query::Intersect(vec![term("line", 0), term("line", 4)]);
+    let keys = sample.keys(&query, &[]);
+    assert_eq!(keys.len(), 10);
+    assert!(sample.keys(&Query::And(vec![term("line", 0), term("line", 4)]), &[]).is_empty());
+}
+
+#[test]
+fn references_boosts_and_chance() {
+    let sample = Sample::new(keywords(&["n"]));
+    let mut writer = sample.index.writer(MEMORY).unwrap();
+    for number in 0..100 {
+        let key = format!("{number:02}");
+        let fields = [("n", FieldValue::Long(number)), ("dynamic", FieldValue::Words("Some words"))];
+        let references: &[&str] = if number % 10 == 0 { &["Companies/1", "x"] } else { &[] };
+        let boost = if number == 42 { 3.0 } else { 1.0 };
+        writer.add(&Entry { key: &key, fields: &fields, stored: b"", references, boost }).unwrap();
+    }
+    writer.commit(b"").unwrap();
+    assert_eq!(sample.keys(&Query::Reference("companies/1".to_owned()), &[]).len(), 10);
+    let words =
+        Query::Search { field: "dynamic".to_owned(), text: "words".to_owned(), operator: Operator::Or };
+    assert_eq!(sample.keys(&words, &[]).len(), 100);
+    assert_eq!(sample.keys(&words, &[])[0], "42");
+    let random = |seed: &str| sample.keys(&above("n", 9), &[sort(SortBy::Random(Some(seed.to_owned())))]);
+    assert_eq!(random("a"), random("a"));
+    assert_ne!(random("a"), random("b"));
+    let mut all = random("c");
+    all.sort();
+    assert_eq!(all.len(), 90);
+    assert_eq!(all[0], "10");
+}
