@@ -26,13 +26,14 @@ export function shopTest(title, work) {
     nodeTest(title, { timeout: LIMIT_MS }, () => work(shared));
 }
 
-// To be called once by a file that has such cases.
-export function useShop() {
+// To be called once by a file that has such cases; `prepare` adds what they need beside the documents.
+export function useShop(prepare = async () => undefined) {
     before(async () => {
         shared.name = newName();
         shared.store = newStore(shared.name);
         await createDatabase(shared.store, shared.name);
         await put(shared.name, SHOP);
+        await prepare(shared.store);
     });
     after(async () => {
         await dropDatabase(shared.store, shared.name);
