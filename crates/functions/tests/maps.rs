@@ -229,3 +229,47 @@ fn conditions_that_are_null() {
     assert_eq!(kept("from w in docs.Ws from l in w.L where l.F select new { w.N }"), r#"{"N":3}{"N":3}"#);
     assert_eq!(kept("from w in docs.Ws from l in w.L.Where(x => x.F) select new { w.N }"), r#"{"N":3}"#);
 }
+
+/// Texts as clients write them: the odd spacing, casts and nesting that their tools produce.
+#[test]
+fn texts_of_clients_compile() {
+    for text in [
+        "from doc in docs.Companies select new { Name = doc.Name, _ = \"\" }",
+        "from c in docs.Companies select new{c.Name,c.Contact.Email}",
+        "docs.Employees.Select(employee => new {    contactName = (employee.FirstName + \" \") + employee.LastName,    collection = this.MetadataFor(employee)[\"@collection\"]})",
+        "docs.Events.Select(e => new {\n    name = e.name,\n    coordinates = this.CreateSpatialField(((double?) e.latitude), ((double?) e.longitude))\n})",
+        "docs.GeoDocuments.Select(doc => new {\n    WKT = this.CreateSpatialField(doc.WKT)\n})",
+        "docs.Orders.SelectMany(order => order.Lines, (order, orderLine) => new {\n    ProductId = orderLine.Product,\n    ProductName = orderLine.ProductName\n})",
+        "docs.Mains.Select(main => new {    main = main,    related = this.LoadDocument(String.Format(\"related/{0}\", main.name), \"RelatedDocuments\")}).Select(this0 => new {    name = this0.main.name,\n    value = this0.related != null ? ((decimal ? ) this0.related.value) : ((decimal ? ) null)\n})",
+        "docs.BlogPosts.Select(post => new {\n    authors = this.Recurse(post, x => x.comments).Select(x0 => x0.author)\n})",
+        "docs.Products.Select(product => new {\n    Query = this.AsJson(product).Select(x => x.Value)\n})",
+        "from u in docs.Users select new { a = 5 / u.Age }",
+        "from user in docs.Users select new { user.Name, lastName = user.LastName.Boost(10) }",
+        "from doc in docs let DocId = doc[\"@metadata\"][\"@id\"] select new {DocId};",
+        "from b in docs.Books select new { Pages = (int)b.Pages, b.Author.Name, Tags = b.Tags.Select(t => t.ToLower()).ToArray() }",
+        "from sms in docs.Sms select new { Calls = 0, Sms = 1,  Key = sms.From + '/' + sms.At.Year  +'/' + sms.At.Month}",
+        "from ts in timeSeries.Companies.HeartRate from entry in ts.Entries select new { heartBeat = entry.Values[0], date = entry.Timestamp.Date, user = ts.DocumentId }",
+        "from ts in timeSeries.Companies from entry in ts.Entries select new { entry.Value, entry.Tag }",
+        "counters.Companies.HeartRate.Select(counter => new {\n    heartBeat = counter.Value,\n    name = counter.Name,\n    user = counter.DocumentId\n})",
+        "from counter in counters.Companies select new { counter.Value }",
+        "from x in docs.Users where x.Age > 3 && (x.Name == \"a\" || x.Name == 'b'.ToString()) orderby x.Age select new { x.Name, Price = x.Price * 1M }",
+        "docs.Users.OrderBy(x => x.Id).Where(x => true).Select(x => new { x.Id, Days = x.To - x.From, K = typeof(System.Xml.XmlNode).Name })",
+        "from p in docs.Products select new { p.Name, Attributes = p.Attributes.Select(a => this.CreateField(a.Name, a.Value, false, true)) }",
+        "from c in docs.Carts select new { Total = c.Lines.Sum(l => (l.Quantity * l.PricePerUnit) * (1 - l.Discount)), ByTag = c.Tags.GroupBy(t => t).ToDictionary(g => g.Key, g => g.Count()) }",
+    ] {
+        if let Err(error) = Map::compile(text, &BTreeMap::new()) {
+            panic!("{text}: {error}");
+        }
+    }
+    for text in [
+        "from result in results group result by result.name into g select new {   name = g.Key,   count = g.Sum(x => x.count) }",
+        "from result in results \r\n group result by new { result.playerId} into g select new {    playerId = g.Key.playerId,    seasons = g.SelectMany(a => a.seasons).GroupBy(a => a.seasonId).Select(a => new {        seasonId = a.Key,        season_count = a.Sum(b => b.season_count)})}",
+        "from r in results group r by \"constant\" into g select new { TotalVotesUp = g.Sum( x => x.TotalVotesUp)}",
+        "from r in results group r by new { r.Date, r.User } into g let sumHeartBeat = g.Sum(x => x.HeartBeat) let sumCount = g.Sum(x => x.Count) select new {  HeartBeat = sumHeartBeat / sumCount,   Date = g.Key.Date, User = g.Key.User, Count = sumCount}",
+        "results.GroupBy(x => x.City).Select(g => new { City = g.Key, Count = g.Sum(x => x.Count) })",
+    ] {
+        if let Err(error) = jackdaw_functions::Reduce::compile(text, &BTreeMap::new()) {
+            panic!("{text}: {error}");
+        }
+    }
+}

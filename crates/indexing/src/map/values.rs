@@ -32,8 +32,11 @@ pub(super) fn of_function<'a>(
         Value::Text(text) if is_spatial => shape(text, arena),
         Value::Text(text) => FieldValue::Text(text),
         Value::Date(date) => FieldValue::Date(date),
-        // A length of time is found by its ticks.
-        Value::TimeSpan(ticks) => FieldValue::Long(ticks),
+        // A length of time is found by its text and by its ticks.
+        Value::TimeSpan(ticks) => FieldValue::Double {
+            value: ticks as f64,
+            text: arena.bump.alloc_str(&functions::time_span_text(ticks)),
+        },
         Value::Array(values) => {
             let mut all = bumpalo::collections::Vec::with_capacity_in(values.len(), &arena.bump);
             for value in values {
