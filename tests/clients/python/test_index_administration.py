@@ -316,8 +316,8 @@ def test_an_index_that_always_fails(put, ask):
 
 @pytest.mark.parametrize(("definition", "message"), [
     (define("from p in docs.Products select new { p.name", "Bad"), "(?i)compil"),
-    (define("from p in docs.Products select new { p.name.Nothing(1, }", "Bad"), "(?i)compil"),
-    (define("map('Products', p => { return { name: p.name }", "Bad"), "(?i)javascript|compil|parse"),
+    (define("from p in docs.Products select new { p.name.Nothing(1, }", "Bad"), "(?i)compil|extract"),
+    (define("map('Products', p => { return { name: p.name }", "Bad"), "(?i)javascript|compil|parse|unexpected"),
     (define(fields={"name": IndexFieldOptions(analyzer="NoSuchAnalyzer")}), "(?i)NoSuchAnalyzer"),
     (IndexDefinition(name="Bad", maps={BY_NAME}, reduce="from r in results group r by r.none into g select new { none = g.Key, count = g.Sum(x => x.count) }"), "(?i)none|field"),
 ], ids=["C#_without_an_end", "C#_that_is_wrong", "JavaScript_without_an_end", "analyzer", "reduce_of_other_fields"])
