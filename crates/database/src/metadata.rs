@@ -53,8 +53,21 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// The last write was by a cluster-wide transaction.
     pub const FROM_CLUSTER_TRANSACTION: Flags = Flags(1);
+    /// No client wrote it.
+    pub const ARTIFICIAL: Flags = Flags(2);
+    /// An index wrote it.
+    pub const FROM_INDEX: Flags = Flags(4);
 
-    const NAMES: [(Flags, &'static str); 1] = [(Flags::FROM_CLUSTER_TRANSACTION, "FromClusterTransaction")];
+    const NAMES: [(Flags, &'static str); 3] = [
+        (Flags::FROM_CLUSTER_TRANSACTION, "FromClusterTransaction"),
+        (Flags::ARTIFICIAL, "Artificial"),
+        (Flags::FROM_INDEX, "FromIndex"),
+    ];
+
+    /// These and those.
+    pub const fn and(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
 
     /// Whether nothing is set.
     pub fn is_none(self) -> bool {

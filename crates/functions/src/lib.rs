@@ -31,4 +31,6 @@ pub use limits::Limits;
 pub use map::{Map, MapRunner};
 pub use reduce::{Combine, Reduce, ReduceField, ReduceRunner};
 pub use source::{Collections, Source, SourceKind};
-pub use value::{Boosted, DynamicField, FieldIndexing, Group, SpatialField, Value, time_span_text};
+pub use value::{
+    Boosted, DynamicField, FieldIndexing, Group, SpatialField, Value, format_value, time_span_text,
+};

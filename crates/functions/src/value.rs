@@ -190,6 +190,15 @@ pub(crate) fn text_of(ascii: &[u8]) -> &str {
     std::str::from_utf8(ascii).unwrap_or_default()
 }
 
+/// A value as text in a format of .NET: what `ToString("yyyy-MM-dd")` gives, and without a format what `ToString()` gives.
+///
+/// # Errors
+///
+/// A format that is none, in words.
+pub fn format_value(value: &Value<'_>, format: &str) -> Result<String, String> {
+    crate::run::format::with_format(value, format)
+}
+
 /// A time span's text: `[-][d.]hh:mm:ss[.fffffff]`.
 #[must_use]
 pub fn time_span_text(ticks: i64) -> String {

@@ -22,9 +22,12 @@ use jackdaw_search::Writer;
 use crate::auto::ALL_DOCUMENTS;
 use crate::error::{Error, Result};
 use crate::files::{Files, failed};
+use crate::groups::{Following, Grouped};
 use crate::map::{BatchHost, Runner};
+use crate::output::Output;
 use crate::plan::Plan;
 use crate::progress::{Newest, Progress};
+use crate::reduce;
 use crate::references::{Changes, Kind};
 use crate::statistics::BatchStatistics;
 use crate::store::{ERRORS_KEPT, IndexingError};
@@ -65,12 +68,18 @@ pub(crate) struct Batch<'b> {
     pub(crate) yielding: &'b Yielding<'b>,
     pub(crate) is_closing: &'b dyn Fn() -> bool,
     pub(crate) writer: Writer,
+    /// Of a map/reduce index: results go here and not to the writer.
+    pub(crate) grouped: Option<Grouped<'b>>,
+    /// Where the results go as documents.
+    pub(crate) output: Option<Output<'b>>,
     pub(crate) progress: Progress,
     pub(crate) statistics: BatchStatistics,
     pub(crate) errors: Vec<(i64, IndexingError)>,
     pub(crate) begun: Instant,
     pub(crate) ended: Option<&'static str>,
     pub(crate) changed: bool,
+    /// What the writer was given of a map/reduce index.
+    pub(crate) following: Option<Following>,
 }
 
 /// Why a document is mapped.
@@ -110,14 +119,54 @@ impl<'b> Batch<'b> {
         let commit = Instant::now();
         self.progress.batches += 1;
         self.progress.last_indexed = clock::now_ticks();
+        if let Some(grouped) = self.grouped.take() {
+            self.apply_groups(grouped)?;
+        }
         let payload = self.progress.to_bytes()?;
         self.writer.commit(&payload).map_err(|error| failed(self.name, error))?;
+        if let (Some(groups), Some(following)) = (&self.files.groups, self.following.take()) {
+            groups.followed(self.name, &following, &self.files.search)?;
+        }
         self.statistics.commit_ms = ms_since(commit);
         self.statistics.completed = clock::now_ticks();
         self.statistics.duration_ms = ms_since(self.begun);
         self.statistics.reason = self.ended.unwrap_or("No more documents to index");
         let has_more = self.ended.is_some();
         Ok(Some(Done { progress: self.progress, statistics: self.statistics, errors: self.errors, has_more }))
+    }
+
+    /// Reduces what was mapped, and gives the writer the results that changed.
+    fn apply_groups(&mut self, mut grouped: Grouped<'_>) -> Result<()> {
+        let threads = match self.yielding.others_wait() {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4),
+        };
+        let (applied, progress) = grouped.apply(threads, &self.progress)?;
+        self.progress = progress;
+        for failure in &applied.failures {
+            let key = reduce::show_key(&failure.key).map_or_else(|_| String::new(), |key| key.to_string());
+            let error = format!(
+                "Failed to execute reduce function of index '{}'. The result of the key is removed from the index as it would be incorrect. Exception: {}",
+                self.name, failure.message
+            );
+            self.note_reduce_error(Some(format!("Reduce key: {key}")), error);
+        }
+        let mut output = self.output.take();
+        if let Some(output) = output.as_mut().filter(|_| self.progress.batches == 1) {
+            output.clear()?;
+        }
+        let (name, fields) = (self.name, &self.plan.fields);
+        let (groups, grouping) = (grouped.groups, grouped.grouping);
+        let following = groups.follow(name, grouping, fields, &mut self.writer, output.as_mut())?;
+        for problem in output.map(|output| output.problems).unwrap_or_default() {
+            let error = format!(
+                "Failed to build document ID based on provided pattern for output to collection references. {problem}"
+            );
+            self.note_reduce_error(None, error);
+        }
+        self.statistics.outputs = following.entries;
+        self.following = Some(following);
+        Ok(())
     }
 
     /// Documents are mapped with what there is now: only what changes later is of interest.
@@ -136,7 +185,10 @@ impl<'b> Batch<'b> {
         self.statistics.inputs += 1;
         self.statistics.bytes += bytes as u64;
         self.changed = true;
-        let reason = if self.statistics.inputs >= self.bounds.documents {
+        let is_full = self.grouped.as_ref().is_some_and(Grouped::is_full);
+        let reason = if is_full {
+            "The batch has as many results as it may"
+        } else if self.statistics.inputs >= self.bounds.documents {
             "The batch has as many documents as it may"
         } else if self.statistics.bytes >= self.bounds.bytes {
             "The batch has as many bytes as it may"
@@ -188,7 +240,10 @@ impl<'b> Batch<'b> {
 
     /// A document is gone.
     fn forget(&mut self, key: &str, changes: Option<&mut Changes>) -> Result<()> {
-        self.writer.delete(key).map_err(|error| failed(self.name, error))?;
+        match &mut self.grouped {
+            Some(grouped) => grouped.forget(key),
+            None => self.writer.delete(key).map_err(|error| failed(self.name, error))?,
+        }
         if let Some(changes) = changes {
             changes.set(key, &Default::default())?;
         }
@@ -253,23 +308,27 @@ impl<'b> Batch<'b> {
                 ""
             },
         };
-        if reason == Reason::ReferenceChanged || document.etag > self.progress.born {
+        let is_new = reason == Reason::Written && document.etag <= self.progress.born;
+        if !is_new && self.grouped.is_none() {
             self.writer.delete(&key).map_err(|error| failed(self.name, error))?;
         }
         host.asked = Default::default();
         let (writer, name) = (&mut self.writer, self.name);
         let mut broken = None;
-        let outcome = runner.run(&key, &input, host, &mut |entry| {
-            writer.add(entry).map_err(|error| match error {
-                // The entry is at fault, not the machine.
-                jackdaw_search::Error::InvalidQuery(message) => RuntimeError::value(message, 0),
-                other => {
-                    let message = other.to_string();
-                    broken = Some(failed(name, other));
-                    RuntimeError::Host(message)
-                }
-            })
-        });
+        let outcome = match &mut self.grouped {
+            Some(grouped) => grouped.map(&key, is_new, &input, runner, host),
+            None => runner.run(&key, &input, host, &mut |entry| {
+                writer.add(entry).map_err(|error| match error {
+                    // The entry is at fault, not the machine.
+                    jackdaw_search::Error::InvalidQuery(message) => RuntimeError::value(message, 0),
+                    other => {
+                        let message = other.to_string();
+                        broken = Some(failed(name, other));
+                        RuntimeError::Host(message)
+                    }
+                })
+            }),
+        };
         if let Some(error) = broken {
             return Err(error);
         }
@@ -281,7 +340,10 @@ impl<'b> Batch<'b> {
             }
             Err(error) => {
                 // What it gave before it failed goes too.
-                self.writer.delete(&key).map_err(|error| failed(self.name, error))?;
+                match &mut self.grouped {
+                    Some(grouped) => grouped.take_back(),
+                    None => self.writer.delete(&key).map_err(|error| failed(self.name, error))?,
+                }
                 self.statistics.failed += 1;
                 self.note_error(document.etag, document.id, &error);
             }
@@ -304,6 +366,17 @@ impl<'b> Batch<'b> {
             mapped.insert(key.into_owned());
         }
         Ok(())
+    }
+
+    /// Something is wrong with results. They belong to no document: the time, which is beyond all etags, tells them apart.
+    fn note_reduce_error(&mut self, document: Option<String>, error: String) {
+        if self.errors.len() >= ERRORS_KEPT * 2 {
+            self.errors.drain(..ERRORS_KEPT);
+        }
+        let place = clock::now_ticks() + self.errors.len() as i64;
+        let error =
+            IndexingError { timestamp: clock::now_ticks(), document, action: "Reduce".to_owned(), error };
+        self.errors.push((place, error));
     }
 
     fn note_error(&mut self, etag: i64, id: &str, error: &RuntimeError) {

@@ -79,3 +79,12 @@ impl From<jackdaw_storage::Error> for Error {
         Error::Database(error.into())
     }
 }
+
+impl From<crate::reduce::Error> for Error {
+    fn from(error: crate::reduce::Error) -> Error {
+        match error {
+            crate::reduce::Error::Storage(error) => error.into(),
+            other => Error::Damaged(other.to_string()),
+        }
+    }
+}

@@ -7,6 +7,7 @@ use jackdaw_search as search;
 
 use crate::directory;
 use crate::error::{Error, Result};
+use crate::groups::Groups;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::references::References;
@@ -15,6 +16,8 @@ use crate::references::References;
 pub(crate) struct Files {
     pub(crate) search: search::Index,
     pub(crate) references: Option<References>,
+    /// Of a map/reduce index.
+    pub(crate) groups: Option<Groups>,
 }
 
 impl Files {
@@ -38,7 +41,8 @@ impl Files {
         let progress = Progress::from_bytes(&search.payload())?;
         let references = path.join("references");
         let references = plan.has_references().then(|| References::open(&references)).transpose()?;
-        Ok((Files { search, references }, progress))
+        let groups = plan.grouping.is_some().then(|| Groups::open(&path.join("reduce"))).transpose()?;
+        Ok((Files { search, references, groups }, progress))
     }
 
     /// Writes everything out and closes.
@@ -46,7 +50,11 @@ impl Files {
         if let Some(references) = self.references {
             references.close()?;
         }
-        self.search.quiesce().map_err(|error| failed(name, error))
+        self.search.quiesce().map_err(|error| failed(name, error))?;
+        match self.groups {
+            Some(groups) => groups.close(),
+            None => Ok(()),
+        }
     }
 }
 

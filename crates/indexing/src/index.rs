@@ -16,7 +16,9 @@ use crate::definition::{FieldOptions, IndexDefinition, LockMode, Priority, REPLA
 use crate::directory;
 use crate::error::{Error, Result};
 use crate::files::{Files, failed};
+use crate::groups::{Grouped, Groups};
 use crate::indexes::{Inner, Options};
+use crate::output::Output;
 use crate::plan::{IndexType, Plan};
 use crate::progress::{Cutoff, Newest, Progress};
 use crate::statistics::{BatchStatistics, Batches, CollectionStatistics, Lags};
@@ -174,6 +176,15 @@ impl Index {
     /// The index of the cluster at which its definition was last changed.
     pub fn raft_index(&self) -> i64 {
         self.record().raft_index
+    }
+
+    /// The number under which its results are documents.
+    fn output_number(&self) -> i64 {
+        let record = self.record();
+        match &record.content {
+            Content::Static(definition) => definition.reduce_output_index.unwrap_or(record.raft_index),
+            Content::Auto(_) => record.raft_index,
+        }
     }
 
     /// When it was made, in ticks.
@@ -427,12 +438,27 @@ impl Index {
             yielding,
             is_closing: &|| self.is_closed.load(Ordering::Acquire) || self.is_paused(),
             writer: files.search.writer(self.options.batch_memory).map_err(|error| failed(&name, error))?,
-            progress: (*view.progress).clone(),
+            // What the engine of a map/reduce index has is not reduced again, even where the search index lacks it.
+            progress: files
+                .groups
+                .as_ref()
+                .and_then(Groups::progress)
+                .unwrap_or_else(|| (*view.progress).clone()),
+            grouped: files
+                .groups
+                .as_ref()
+                .zip(plan.grouping.as_ref())
+                .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
+            output: plan
+                .output
+                .as_ref()
+                .map(|output| Output::new(output, &self.database, self.output_number())),
+            following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),
             begun,
             ended: None,
-            changed: is_first,
+            changed: is_first || files.groups.as_ref().is_some_and(|groups| groups.is_ahead(&view.progress)),
         };
         let done = batch.run()?;
         drop(snapshot);
@@ -728,6 +754,9 @@ impl Index {
         let files = self.open_files(&mut files)?;
         let view = self.view.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
         files.search.sync().map_err(|error| failed(&self.name(), error))?;
+        if let Some(groups) = &files.groups {
+            groups.settle()?;
+        }
         view.progress.tombstones_done(snapshot)
     }
 

@@ -14,6 +14,8 @@ use crate::definition::{
 };
 use crate::error::{Error, Result};
 use crate::map::PathMap;
+use crate::output::OutputPlan;
+use crate::reduce::Grouping;
 
 /// What kind of index it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +119,10 @@ pub(crate) struct Plan {
     pub(crate) needs_change_vector: bool,
     pub(crate) maps: Vec<MapSource>,
     pub(crate) paths: Option<PathMap>,
-    pub(crate) reduce: Option<Reduce>,
+    /// Of a map/reduce index.
+    pub(crate) grouping: Option<Grouping>,
+    /// Where its results go as documents.
+    pub(crate) output: Option<OutputPlan>,
     pub(crate) fields: Fields,
     /// Names of the fields, when they are known.
     pub(crate) field_names: BTreeSet<String>,
@@ -252,7 +257,8 @@ impl Plan {
                 missing_as_null: settings.index_missing_fields_as_null.unwrap_or(false),
                 index_empty_entries: settings.index_empty_entries.unwrap_or(false),
             },
-            reduce,
+            grouping: reduce.as_ref().map(Grouping::of_function),
+            output: OutputPlan::of(definition)?.filter(|_| reduce.is_some()),
             field_names,
             has_dynamic_fields,
             schema,
@@ -274,7 +280,8 @@ impl Plan {
             needs_change_vector: definition.map_fields.contains_key("@metadata.@change-vector"),
             maps: Vec::new(),
             paths: if is_map_reduce { None } else { Some(PathMap::new(definition)?) },
-            reduce: None,
+            output: None,
+            grouping: if is_map_reduce { Some(Grouping::of_auto(definition)?) } else { None },
             field_names: by_name.keys().cloned().collect(),
             has_dynamic_fields: false,
             fields: Fields {

@@ -223,6 +223,13 @@ fn open_existing(layout: &Layout, directory: &LazyDirectory) -> tantivy::Result<
     }
     let named: BTreeSet<PathBuf> = index.load_metas()?.list_segment_files().into_iter().collect();
     directory.remove_strays(&named)?;
+    // Readers open some files late, or take a missing one for an empty one.
+    for name in &named {
+        let extension = name.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("store" | "term" | "idx" | "pos" | "fieldnorm" | "fast")) {
+            tantivy::Directory::open_read(index.directory(), name)?;
+        }
+    }
     finish(layout, index)
 }
 

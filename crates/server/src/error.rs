@@ -142,12 +142,16 @@ impl ErrorKind {
 
     /// An error of this kind.
     pub(crate) fn error(self, message: impl Into<Cow<'static, str>>) -> WireError {
-        WireError(Box::new(Inner {
-            kind: self,
-            message: message.into(),
-            properties: Map::new(),
-            headers: HeaderMap::new(),
-        }))
+        let mut headers = HeaderMap::new();
+        if self.passes_soon() {
+            headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        WireError(Box::new(Inner { kind: self, message: message.into(), properties: Map::new(), headers }))
+    }
+
+    /// Whether the same request is likely to be taken a second later.
+    fn passes_soon(self) -> bool {
+        matches!(self, ErrorKind::DatabaseBusy | ErrorKind::TooMany)
     }
 }
 

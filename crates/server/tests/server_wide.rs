@@ -86,6 +86,17 @@ fn a_database_is_made_found_listed_and_deleted() {
     assert_eq!((again.status, again.error_type().as_str()), (409, "ConcurrencyException"));
     assert_eq!(again.json()["Message"], "Database 'SHOP' already exists!");
 
+    // A request that is sent again, because its answer was lost, gets the answer of the first.
+    let put = |name: &str, id: &str| {
+        let path = format!("/admin/databases?name={name}&raft-request-id={id}");
+        server.request("PUT", &path, &json!({ "DatabaseName": name }).to_string())
+    };
+    let first = put("Twice", "6d1f");
+    let second = put("Twice", "6d1f");
+    assert_eq!((first.status, second.status), (201, 201));
+    assert_eq!(first.json(), second.json());
+    assert_eq!(put("Twice", "another").status, 409);
+
     let record = server.get("/admin/databases?name=shop").json();
     assert_eq!(
         (&record["DatabaseName"], &record["LockMode"], &record["Etag"]),

@@ -120,6 +120,17 @@ impl Transaction<'_> {
     ///
     /// Errors: [`Error::Concurrency`] when the document is not as expected; [`Error::InvalidId`]; those of storage.
     pub fn put(&mut self, id: &str, document: &IncomingDocument, options: PutOptions) -> Result<PutResult> {
+        self.put_flagged(id, document, options, Flags::NONE)
+    }
+
+    /// As [`Transaction::put`], with flags that the document's metadata shows.
+    pub fn put_flagged(
+        &mut self,
+        id: &str,
+        document: &IncomingDocument,
+        options: PutOptions,
+        flags: Flags,
+    ) -> Result<PutResult> {
         let id = match IdKind::of(id) {
             IdKind::Given(id) => Cow::Borrowed(id),
             IdKind::Unique => Cow::Owned(ids::unique()),
@@ -152,7 +163,7 @@ impl Transaction<'_> {
             .as_ref()
             .and_then(|before| before.vector.as_deref())
             .map(|vector| change_vector::after_write(vector, &self.shared.node_tag, etag, &self.shared.id));
-        self.write(&id, &key, document, before, etag, vector, Flags::NONE)
+        self.write(&id, &key, document, before, etag, vector, flags)
     }
 
     /// Writes a document's row, whatever is there.

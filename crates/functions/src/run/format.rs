@@ -113,7 +113,7 @@ pub(super) fn padded(text: String, width: i32) -> String {
 }
 
 /// A value in a format of .NET.
-pub(super) fn with_format(value: &Value<'_>, format: &str) -> Result<String, String> {
+pub(crate) fn with_format(value: &Value<'_>, format: &str) -> Result<String, String> {
     if format.is_empty() {
         return Ok(plain(value));
     }

@@ -5,7 +5,7 @@ mod calls;
 mod compare;
 mod convert;
 mod dates;
-mod format;
+pub(crate) mod format;
 mod functions;
 mod list;
 mod members;

@@ -3,7 +3,7 @@
 mod arena;
 mod host;
 mod paths;
-mod values;
+pub(crate) mod values;
 
 use bumpalo::collections::Vec as BumpVec;
 use jackdaw_document::{Context, Mode};
@@ -75,6 +75,30 @@ impl<'p> Runner<'p> {
                         Ok(())
                     })?;
                 }
+            }
+        }
+        Ok(count)
+    }
+}
+
+impl Runner<'_> {
+    /// Runs all functions that take documents of this one's collection, and gives their entries as they are to `each`; how many there were.
+    ///
+    /// Error: the first that a map ended with. Entries may have been given before.
+    pub(crate) fn run_functions<'d>(
+        &mut self,
+        input: &Input<'d>,
+        host: &mut BatchHost<'d>,
+        each: &mut dyn FnMut(&jackdaw_functions::Entry<'_>) -> Result<(), RuntimeError>,
+    ) -> Result<u64, RuntimeError> {
+        let mut count = 0;
+        for map in &mut self.maps {
+            let One::Function(source, runner) = map else { continue };
+            if source.takes(input.collection) {
+                runner.run(input, host, &mut |entry| {
+                    count += 1;
+                    each(entry)
+                })?;
             }
         }
         Ok(count)

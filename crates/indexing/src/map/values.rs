@@ -87,8 +87,16 @@ fn shape<'a>(text: &str, arena: &'a Arena) -> FieldValue<'a> {
     FieldValue::Shape(arena.shape(Shape::Wkt { text: text.to_owned(), units: None }))
 }
 
+/// A value in place in a document, of a field of places.
+pub(crate) fn place<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
+    match value {
+        document::Value::Text(text) => shape(text_of(text, arena), arena),
+        other => of_document(other, arena),
+    }
+}
+
 /// A value in place in a document.
-pub(super) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
+pub(crate) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> FieldValue<'a> {
     match value {
         document::Value::Null => FieldValue::Null,
         document::Value::Bool(value) => FieldValue::Bool(*value),
@@ -103,7 +111,7 @@ pub(super) fn of_document<'a>(value: &document::Value<'a>, arena: &'a Arena) -> 
     }
 }
 
-pub(super) fn text_of<'a>(text: &document::Text<'a>, arena: &'a Arena) -> &'a str {
+pub(crate) fn text_of<'a>(text: &document::Text<'a>, arena: &'a Arena) -> &'a str {
     match text.to_str() {
         std::borrow::Cow::Borrowed(text) => text,
         std::borrow::Cow::Owned(text) => arena.bump.alloc_str(&text),

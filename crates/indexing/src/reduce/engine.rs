@@ -18,10 +18,10 @@ use super::batch::Batch;
 use super::bytes::put_slice;
 use super::error::{Error, Result};
 use super::node::Limits;
-use super::reduction::Reduction;
+use super::reduction::{Reducer, Reduction};
 use super::snapshot::Snapshot;
 use super::source::{self, Had, Place};
-use super::state::{State, Trees};
+use super::state::{NEW, State, Trees};
 use super::update::{Change, Cost, Update, Updater};
 
 /// Keys that a thread works out before they are written: enough to spread the cost of handing over, few enough to bound the memory.
@@ -114,15 +114,17 @@ impl Engine {
         Ok(Snapshot::new(self.environment.read()?))
     }
 
-    /// Applies a batch and records the position with it, durably when it returns. On `reductions.len()` threads at most, one for each.
+    /// Applies a batch and records the position with it, durably when it returns; `position` is told what was done. Keys are reduced on so many threads at
+    /// most.
     ///
-    /// Errors: [`Error::NotFresh`] when a document was wrongly said to be new, [`Error::TooLong`] for an id; those of the environment. Nothing of
-    /// the batch is applied then.
+    /// Errors: [`Error::NotFresh`] when a document was wrongly said to be new; that of `position`; those of the environment, among them that an id is too long. Nothing
+    /// of the batch is applied then.
     pub fn apply(
         &self,
         batch: &mut Batch,
-        position: &[u8],
-        reductions: &mut [Box<dyn Reduction + '_>],
+        position: &mut dyn FnMut(&Applied) -> Result<Vec<u8>>,
+        reducer: &dyn Reducer,
+        threads: usize,
     ) -> Result<Applied> {
         let mut state = self.state.lock();
         let mut next = state.clone();
@@ -132,13 +134,13 @@ impl Engine {
         let changes = record_sources(&snapshot, &mut transaction, batch, &mut next, &mut applied)?;
         let mut changed = Vec::new();
         let next_number = AtomicU64::new(next.next_number);
-        self.apply_keys(&snapshot, batch, changes, reductions, &next_number, &mut |keys| {
+        self.apply_keys(&snapshot, &by_key(batch, changes), reducer, threads, &next_number, &mut |keys| {
             write_keys(&mut transaction, keys, &mut applied, &mut changed)
         })?;
         next.next_number = next_number.into_inner();
         next.batch += 1;
         next.results = (next.results + applied.results_added).saturating_sub(applied.results_removed);
-        next.write(&mut transaction, position, &changed)?;
+        next.write(&mut transaction, &position(&applied)?, &changed)?;
         transaction.commit()?;
         *state = next;
         Ok(applied)
@@ -164,44 +166,50 @@ impl Engine {
         Ok(())
     }
 
+    /// Flushes everything and lets the environment go. Errors: snapshots that are still open; those of the environment.
+    pub fn close(self) -> Result<()> {
+        Ok(self.environment.close()?)
+    }
+
     /// Works out all keys that changed and hands them over, some at a time, in about the order of the keys.
     fn apply_keys(
         &self,
         snapshot: &ReadTransaction,
-        batch: &Batch,
-        changes: Vec<Changed>,
-        reductions: &mut [Box<dyn Reduction + '_>],
+        keys: &ByKey<'_>,
+        reducer: &dyn Reducer,
+        threads: usize,
         next_number: &AtomicU64,
         write: &mut dyn FnMut(WorkedOut<'_>) -> Result<()>,
     ) -> Result<()> {
-        let keys = by_key(batch, changes);
         let chunks: Vec<_> = keys.order.chunks(KEYS_A_CHUNK).collect();
-        let threads = reductions.len().min(chunks.len());
+        let threads = threads.min(chunks.len());
         if threads <= 1 {
-            let Some(reduction) = reductions.first_mut() else { return Ok(()) };
-            let mut worker = Worker::new(self.limits, snapshot, &mut **reduction, next_number)?;
+            let mut reduction = reducer.reduction();
+            let mut worker = Worker::new(self.limits, snapshot, &mut *reduction, next_number)?;
             for chunk in chunks {
-                write(worker.work_out(batch, &keys, chunk)?)?;
+                write(worker.work_out(keys, chunk)?)?;
             }
             return Ok(());
         }
         let taken = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::sync_channel(2 * threads);
         thread::scope(|scope| {
-            for reduction in reductions.iter_mut().take(threads) {
-                let (sender, chunks, keys, taken) = (sender.clone(), &chunks, &keys, &taken);
+            for _ in 0..threads {
+                let (sender, chunks, taken) = (sender.clone(), &chunks, &taken);
                 scope.spawn(move || {
-                    let worked = self.environment.read().map_err(Error::from).and_then(|snapshot| {
-                        let mut worker = Worker::new(self.limits, &snapshot, &mut **reduction, next_number)?;
+                    let work = || -> Result<()> {
+                        let snapshot = self.environment.read()?;
+                        let mut reduction = reducer.reduction();
+                        let mut worker = Worker::new(self.limits, &snapshot, &mut *reduction, next_number)?;
                         while let Some(chunk) = chunks.get(taken.fetch_add(1, Ordering::Relaxed)) {
-                            let worked = worker.work_out(batch, keys, chunk)?;
+                            let worked = worker.work_out(keys, chunk)?;
                             if sender.send(Ok(worked)).is_err() {
                                 break; // writing failed: nobody listens any more
                             }
                         }
                         Ok(())
-                    });
-                    if let Err(error) = worked {
+                    };
+                    if let Err(error) = work() {
                         let _ = sender.send(Err(error));
                     }
                 });
@@ -293,7 +301,8 @@ fn record_sources(
 }
 
 /// The changes of a batch by key.
-struct ByKey {
+struct ByKey<'b> {
+    batch: &'b Batch,
     /// The numbers of the keys that have changes, in the order of the keys.
     order: Vec<u32>,
     /// Where the changes of each key number begin in `changes`, and, behind the last, where they end.
@@ -301,14 +310,14 @@ struct ByKey {
     changes: Vec<Changed>,
 }
 
-impl ByKey {
+impl ByKey<'_> {
     fn of(&self, key: u32) -> &[Changed] {
         let key = key as usize;
         &self.changes[self.starts[key]..self.starts[key + 1]]
     }
 }
 
-fn by_key(batch: &Batch, mut changes: Vec<Changed>) -> ByKey {
+fn by_key(batch: &Batch, mut changes: Vec<Changed>) -> ByKey<'_> {
     let slots = batch.key_table().slots();
     // New entries are in order already, those that were there before mostly are: the sort sees long runs.
     changes.sort_by_key(|change| (change.key, change.entry));
@@ -325,7 +334,7 @@ fn by_key(batch: &Batch, mut changes: Vec<Changed>) -> ByKey {
     }
     let arena = batch.arena();
     order.sort_unstable_by_key(|key| &arena[slots[*key as usize].stored.clone()]);
-    ByKey { order, starts, changes }
+    ByKey { batch, order, starts, changes }
 }
 
 /// Keys with what becomes of them.
@@ -349,7 +358,8 @@ impl<'s, 'r> Worker<'s, 'r> {
         Ok(Worker { updater, keys: snapshot.tree(Trees::KEYS)? })
     }
 
-    fn work_out<'b>(&mut self, batch: &'b Batch, keys: &ByKey, chunk: &[u32]) -> Result<WorkedOut<'b>> {
+    fn work_out<'b>(&mut self, keys: &ByKey<'b>, chunk: &[u32]) -> Result<WorkedOut<'b>> {
+        let batch = keys.batch;
         let (arena, slots) = (batch.arena(), batch.key_table().slots());
         let mut worked = Vec::with_capacity(chunk.len());
         let mut changes = Vec::new();
@@ -391,6 +401,7 @@ fn write_keys(
         }
         if update.result_changed {
             applied.keys_changed += 1;
+            changed.push(if update.existed { 0 } else { NEW });
             put_slice(changed, key);
         }
         if let Some(failure) = update.failure {

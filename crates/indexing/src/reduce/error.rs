@@ -27,16 +27,9 @@ pub enum Error {
     /// A document was said to have no results yet, and has some.
     #[error("map/reduce environment: document `{0}` was said to be new and has results already")]
     NotFresh(String),
-    /// An id, or what was mapped, is longer than the environment takes.
-    #[error("map/reduce environment: {what} has {found} bytes, at most {max} are possible")]
-    TooLong {
-        /// What is too long.
-        what: &'static str,
-        /// Its length, in bytes.
-        found: usize,
-        /// What is possible, in bytes.
-        max: usize,
-    },
+    /// The worker could not say how far it is; nothing of the batch was applied.
+    #[error("{0}")]
+    Position(String),
     /// A document could not be made or read.
     #[error("map/reduce results: {0}")]
     Document(#[from] jackdaw_document::Error),

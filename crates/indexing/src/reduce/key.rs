@@ -211,6 +211,42 @@ impl<'a> KeyReader<'a> {
         KeyReader(Reader(key))
     }
 
+    /// The bytes of each value of a key.
+    pub(super) fn split(key: &'a [u8]) -> Result<Vec<&'a [u8]>> {
+        let mut reader = KeyReader::new(key);
+        let mut values = Vec::new();
+        while !reader.is_empty() {
+            let before = reader.0.0;
+            reader.skip(DEPTH_MAX)?;
+            values.push(&before[..before.len() - reader.0.0.len()]);
+        }
+        Ok(values)
+    }
+
+    fn skip(&mut self, depth: usize) -> Result<()> {
+        if depth == 0 {
+            return Err(damaged());
+        }
+        match self.0.byte().ok_or_else(damaged)? {
+            NULL | FALSE | TRUE => {}
+            INTEGER | DOUBLE => {
+                self.eight()?;
+            }
+            LONG_INTEGER | TEXT | BINARY => {
+                self.escaped()?;
+            }
+            // The names of an object are texts, so that they are skipped as values are.
+            ARRAY | OBJECT => {
+                while self.0.0.first().is_some_and(|tag| *tag != END) {
+                    self.skip(depth - 1)?;
+                }
+                self.end()?;
+            }
+            _ => return Err(damaged()),
+        }
+        Ok(())
+    }
+
     /// Whether all values were read.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -403,6 +439,12 @@ mod tests {
         let mut two = key("1");
         two.push(KeyValue::Text("x")).push(KeyValue::Double(1.0));
         assert_eq!(back(&two), r#"[1,"x",1.0]"#);
+        two.push(KeyValue::Null);
+        let nested = key(r#"{"a":["\u0000",{}],"b":null}"#);
+        let bytes = [two.as_bytes(), nested.as_bytes()].concat();
+        let split = KeyReader::split(&bytes).unwrap();
+        assert_eq!(split.len(), 5);
+        assert_eq!((split[4], split.concat()), (nested.as_bytes(), bytes.clone()));
     }
 
     #[test]

@@ -29,7 +29,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `key.rs` | reduce keys as bytes that are equal when the keys are |
-//! | `pack.rs` | results as bytes: documents, or columns |
+//! | `pack.rs`, `columns.rs` | results as bytes: documents, or rows of numbers |
 //! | `batch.rs` | what the maps of a batch made, in memory |
 //! | `source.rs` | which results a document has, and what a batch changes |
 //! | `node.rs`, `record.rs` | the bytes of leaves and branches, and of a key's record |
@@ -37,13 +37,18 @@
 //! | `state.rs` | the trees, the counters, the list of changed keys |
 //! | `engine.rs`, `snapshot.rs` | applying batches, reading results |
 //! | `check.rs` | everything that must hold between the trees |
+//! | `grouping.rs` | what an index groups by: from entries of functions to keys and packs, and back |
+//! | `auto.rs` | the maps of automatic indexes |
 //! | `view.rs` | trees and results as JSON, for people |
 
+mod auto;
 mod batch;
 mod bytes;
 mod check;
+mod columns;
 mod engine;
 mod error;
+mod grouping;
 mod key;
 mod node;
 mod pack;
@@ -55,12 +60,15 @@ mod state;
 mod update;
 mod view;
 
+pub use auto::AutoMap;
 pub use batch::Batch;
+pub use columns::{ColumnField, ColumnKind, ColumnValue, Columns, ColumnsReduction};
 pub use engine::{Applied, Engine, Failure, Mark, Options};
 pub use error::{Error, Result};
+pub use grouping::{Grouping, Mapper, name};
 pub use key::{Key, KeyValue, hash};
 pub use pack::{append_document, documents};
-pub use reduction::{DocumentReduction, ReduceError, Reduction};
-pub use snapshot::{ChangedKeys, KeyResult, Reduced, Snapshot, Statistics};
+pub use reduction::{DocumentReduction, ReduceError, Reducer, Reduction};
+pub use snapshot::{ChangedKey, ChangedKeys, KeyResult, Reduced, Snapshot, Statistics};
 pub use update::Cost;
 pub use view::{Show, show_documents, show_key};

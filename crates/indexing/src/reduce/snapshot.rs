@@ -9,7 +9,7 @@ use super::engine::Mark;
 use super::error::{Error, Result};
 use super::key::{STORED_SIZE_MAX, stored};
 use super::record::Record;
-use super::state::{State, Trees};
+use super::state::{NEW, State, Trees};
 
 /// The results at one moment. Keeps old pages in memory for as long as it lives: not for long.
 pub struct Snapshot {
@@ -103,20 +103,23 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The keys whose results changed since the last acknowledged mark, each once, in their order.
-    pub fn changed(&self) -> Result<ChangedKeys<'_>> {
+    /// The keys whose results changed after a mark, each once, in their order. What was acknowledged is not listed any more.
+    pub fn changed(&self, after: Mark) -> Result<ChangedKeys<'_>> {
         let lists = self.transaction.tree(Trees::CHANGED)?;
-        let mut lists = lists.range(Bound::Unbounded, Bound::Unbounded, Order::Ascending)?;
+        let after = after.0.to_be_bytes();
+        let mut lists = lists.range(Bound::Excluded(&after), Bound::Unbounded, Order::Ascending)?;
         let damaged = || Error::damaged("the list of changed results", "it does not read");
         let mut keys = Vec::new();
         while let Some((_, list)) = lists.next()? {
             let mut reader = Reader(list);
             while !reader.is_empty() {
-                keys.push(reader.slice().ok_or_else(damaged)?);
+                let is_new = reader.byte().ok_or_else(damaged)? == NEW;
+                keys.push((reader.slice().ok_or_else(damaged)?, is_new));
             }
         }
-        keys.sort_unstable();
-        keys.dedup();
+        // Of several mentions the first, which tells how it was at the mark: the sort is stable.
+        keys.sort_by_key(|(key, _)| *key);
+        keys.dedup_by_key(|(key, _)| *key);
         let mark = Mark(State::read(&self.transaction)?.batch);
         Ok(ChangedKeys { snapshot: self, keys, mark })
     }
@@ -125,8 +128,20 @@ impl Snapshot {
 /// Keys whose results changed.
 pub struct ChangedKeys<'s> {
     snapshot: &'s Snapshot,
-    keys: Vec<&'s [u8]>,
+    /// Stored, and whether they had no result at the mark.
+    keys: Vec<(&'s [u8], bool)>,
     mark: Mark,
+}
+
+/// A key whose result changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedKey<'s> {
+    /// The key as it is stored.
+    pub stored: &'s [u8],
+    /// It had no result at the mark: whoever has followed exactly up to there has nothing to remove.
+    pub is_new: bool,
+    /// Its result as it is in the snapshot; `None` when no document has the key any more.
+    pub result: Option<KeyResult<'s>>,
 }
 
 impl<'s> ChangedKeys<'s> {
@@ -140,19 +155,19 @@ impl<'s> ChangedKeys<'s> {
         self.keys.is_empty()
     }
 
-    /// What to acknowledge ([`super::Engine::acknowledge`]) when all of them were followed, durably.
+    /// What to acknowledge ([`super::Engine::acknowledge`]) when all of them were followed, durably, and from where to go on.
     pub fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// Hands over each key with its result as it is in the snapshot, or without one when no document has the key any more, until
-    /// `each` fails. Following is the same however often it is done: all that was known of a key is replaced.
+    /// Hands over each key with its result, until `each` fails. Following is the same however often it is done: all that was known of a
+    /// key is replaced.
     pub fn each<E: From<Error>>(
         &self,
-        mut each: impl FnMut(&'s [u8], Option<KeyResult<'s>>) -> Result<(), E>,
+        mut each: impl FnMut(ChangedKey<'s>) -> Result<(), E>,
     ) -> Result<(), E> {
         let records = self.snapshot.transaction.tree(Trees::KEYS).map_err(Error::from)?;
-        for key in &self.keys {
+        for (key, is_new) in &self.keys {
             let result = match records.get(key).map_err(Error::from)? {
                 None => None,
                 Some(bytes) => {
@@ -165,7 +180,7 @@ impl<'s> ChangedKeys<'s> {
                     })
                 }
             };
-            each(key, result)?;
+            each(ChangedKey { stored: key, is_new: *is_new, result })?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! | `reduce.sources` | document id | its results (`source.rs`) |
 //! | `reduce.keys` | reduce key (`key.rs`) | the key's record (`record.rs`) |
 //! | `reduce.nodes` | key number, level, low (8, 1, 8 bytes, the highest first) | leaf or branch (`node.rs`) |
-//! | `reduce.changed` | batch (8 bytes, the highest first) | stored keys whose results it changed, each behind its length |
+//! | `reduce.changed` | batch (8 bytes, the highest first) | for each key whose result it changed: 1 if it had none before, else 0; the stored key behind its length |
 
 use std::ops::Bound;
 
@@ -18,6 +18,9 @@ use super::error::{Error, Result};
 
 /// The version of everything that the engine writes.
 const VERSION: u32 = 1;
+
+/// In the list of changed keys: the key had no result before.
+pub(super) const NEW: u8 = 1;
 
 const STATE: &[u8] = b"state";
 const POSITION: &[u8] = b"position";

@@ -5,8 +5,8 @@
 //!
 //! Going down, the changes are shared out among children by their lows; coming back, each changed node yields the nodes that take its place
 //! (none when it is empty, several when it was cut), small ones are joined with a neighbour, and what remains is listed and reduced in the
-//! branch above. Results that are only added behind the last one are the common case (documents come in the order of their etags): then
-//! a leaf's partial and the new results are reduced, and not all of the leaf.
+//! branch above. Results that are only added behind the last one are the common case (documents come in the order of their etags): where the
+//! reduction says that it may, a leaf's partial and the new results are reduced then, and not all of the leaf.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -266,7 +266,10 @@ impl<'s> Updater<'s, '_> {
         let last = old.last().map(|entry| entry.number);
         let appends = changes.first().is_some_and(|change| last.is_none_or(|last| change.entry > last))
             && changes.iter().all(|change| change.pack.is_some());
-        if appends && let (Some(last), Some(partial)) = (last, leaf.partial) {
+        if appends
+            && self.reduction.is_incremental()
+            && let (Some(last), Some(partial)) = (last, leaf.partial)
+        {
             let added = || {
                 changes.iter().filter_map(|change| Some(Entry { number: change.entry, pack: change.pack? }))
             };

@@ -191,7 +191,7 @@ mod tests {
             batch.emit(key.as_bytes(), &[number]);
         }
         batch.emit(Key::of(KeyValue::Integer(7)).as_bytes(), &[70]);
-        engine.apply(&mut batch, b"", &mut [Box::new(Add)]).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &|| Add, 1).unwrap();
 
         let snapshot = engine.read().unwrap();
         let mut show = |_: &[u8], pack: &[u8]| Ok(json!(pack[0]));

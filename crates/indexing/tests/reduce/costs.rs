@@ -1,21 +1,17 @@
 //! Costs in counts, which no machine changes.
 
-use jackdaw_indexing::reduce::{Applied, Batch, Engine, Options, Reduction};
+use jackdaw_indexing::reduce::{Applied, Batch, Engine, Options};
 use jackdaw_storage::{Environment, Options as StorageOptions};
 use jackdaw_testkit::temporary_directory;
 
 use crate::model::{AddUp, Mapped, Model, Sums, key_of};
-
-fn reductions(threads: usize) -> Vec<Box<dyn Reduction>> {
-    (0..threads).map(|_| Box::new(AddUp) as Box<dyn Reduction>).collect()
-}
 
 fn result(key: u32, number: i64) -> Mapped {
     Mapped { key, number, padding: 0 }
 }
 
 fn apply(engine: &Engine, batch: &mut Batch) -> Applied {
-    let applied = engine.apply(batch, b"", &mut reductions(1)).unwrap();
+    let applied = engine.apply(batch, &mut |_| Ok(Vec::new()), &|| AddUp(true), 1).unwrap();
     batch.clear();
     applied
 }
@@ -105,7 +101,7 @@ fn scattered_keys_are_each_touched_once() {
         let results = (0..30).map(|at| result((number * 7 + at * 67) % keys, i64::from(number))).collect();
         model.put(&mut batch, &format!("documents/{number}"), results, true);
         if batch.documents() == 300 {
-            let applied = engine.apply(&mut batch, b"", &mut reductions(2)).unwrap();
+            let applied = engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &|| AddUp(true), 2).unwrap();
             assert_eq!(applied.keys, batch.keys() as u64);
             // Each key's leaf and what it takes to hold the new results, not one reduction for each result.
             assert!(applied.cost.reductions <= 4 * applied.keys, "{applied:?}");

@@ -1,6 +1,6 @@
 //! Random histories of puts, updates and deletes: the engine's state equals recomputation from scratch after every batch.
 
-use jackdaw_indexing::reduce::{Batch, Engine, Options, Reduction};
+use jackdaw_indexing::reduce::{Applied, Batch, Engine, Error, Options};
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::{Environment, Options as StorageOptions};
 use jackdaw_testkit::{Random, Seeds};
@@ -17,6 +17,7 @@ pub(crate) struct Shape {
     batch: usize,
     poison: bool,
     threads: usize,
+    incremental: bool,
     pub(crate) options: Options,
 }
 
@@ -30,12 +31,20 @@ impl Shape {
             batch: 1 + random.skewed(8),
             poison: random.one_in(4),
             threads: 1 + random.below(3),
+            incremental: random.one_in(2),
             options: Options { node_bytes_max: 64 + random.skewed(10), node_items_max: 4 + random.skewed(6) },
         }
     }
 
-    pub(crate) fn reductions(&self) -> Vec<Box<dyn Reduction>> {
-        (0..self.threads).map(|_| Box::new(AddUp) as Box<dyn Reduction>).collect()
+    /// Applies a batch as this seed does.
+    pub(crate) fn apply(
+        &self,
+        engine: &Engine,
+        batch: &mut Batch,
+        position: &[u8],
+    ) -> Result<Applied, Error> {
+        let incremental = self.incremental;
+        engine.apply(batch, &mut |_| Ok(position.to_vec()), &|| AddUp(incremental), self.threads)
     }
 
     fn result(&self, random: &mut Random) -> Mapped {
@@ -92,7 +101,7 @@ fn history(seed: u64) -> Result<(), String> {
         batch.clear();
         shape.fill(&mut random, &mut model, &mut batch);
         let position = number.to_le_bytes();
-        let applied = engine.apply(&mut batch, &position, &mut shape.reductions());
+        let applied = shape.apply(&engine, &mut batch, &position);
         let applied = applied.map_err(|error| format!("batch {number}: {error}"))?;
         let results: u64 = model.documents.values().map(|results| results.len() as u64).sum();
         let snapshot = engine.read().map_err(|error| error.to_string())?;
@@ -106,9 +115,9 @@ fn history(seed: u64) -> Result<(), String> {
         drop(snapshot);
 
         // The same again changes nothing.
-        let again = engine.apply(&mut batch.clone(), &position, &mut shape.reductions());
+        let again = shape.apply(&engine, &mut batch.clone(), &position);
         match again {
-            Err(jackdaw_indexing::reduce::Error::NotFresh(_)) => {}
+            Err(Error::NotFresh(_)) => {}
             Err(error) => return Err(error.to_string()),
             Ok(again) => {
                 let changed =

@@ -50,9 +50,9 @@ impl Sums {
     }
 }
 
-/// Adds up. Fails where it meets [`POISON`]. Results may be longer than the numbers: what is behind is ignored.
-#[derive(Default)]
-pub(crate) struct AddUp;
+/// Adds up. Fails where it meets [`POISON`]. Results may be longer than the numbers: what is behind is ignored. Whether it is told to be
+/// incremental must make no difference.
+pub(crate) struct AddUp(pub(crate) bool);
 
 impl Reduction for AddUp {
     fn reduce(&mut self, _key: &[u8], packs: &[&[u8]], out: &mut Vec<u8>) -> Result<(), ReduceError> {
@@ -63,6 +63,10 @@ impl Reduction for AddUp {
         }
         out.extend(all.to_pack());
         Ok(())
+    }
+
+    fn is_incremental(&self) -> bool {
+        self.0
     }
 }
 

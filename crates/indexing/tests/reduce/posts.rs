@@ -33,9 +33,9 @@ fn question(random: &mut Random, number: usize) -> Question {
 }
 
 /// `group r by new { r.Tag, r.Year, r.Month } into g select new { g.Key.Tag, .., Count = g.Sum(x => x.Count), Views = g.Sum(x => x.Views) }`
-fn per_tag_and_month() -> Box<dyn Reduction> {
+fn per_tag_and_month() -> impl Reduction {
     let context = Context::new();
-    Box::new(DocumentReduction(
+    DocumentReduction(
         move |results: &mut dyn Iterator<Item = jackdaw_document::Document<'_>>,
               each: &mut dyn FnMut(&[u8])| {
             let (mut key, mut count, mut views) = (None, 0, 0);
@@ -52,7 +52,7 @@ fn per_tag_and_month() -> Box<dyn Reduction> {
             each(&bytes(&context, &tag, year, month, count, views));
             Ok(())
         },
-    ))
+    )
 }
 
 fn bytes(context: &Context, tag: &str, year: i64, month: i64, count: i64, views: i64) -> Vec<u8> {
@@ -89,11 +89,10 @@ fn questions_per_tag_and_month() {
     let mut random = Random::new(11);
     let mut questions: Vec<_> = (0..6000).map(|number| question(&mut random, number)).collect();
     let (mut batch, mut context) = (Batch::new(), Context::new());
-    let mut reductions = vec![per_tag_and_month(), per_tag_and_month()];
     for some in questions.chunks(1000) {
         batch.clear();
         some.iter().for_each(|question| map(&mut batch, &mut context, question));
-        engine.apply(&mut batch, b"", &mut reductions).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &per_tag_and_month, 2).unwrap();
     }
     // Some are asked anew, some move to another month, some go.
     for _ in 0..5 {
@@ -110,7 +109,7 @@ fn questions_per_tag_and_month() {
                 map(&mut batch, &mut context, &questions[at]);
             }
         }
-        engine.apply(&mut batch, b"", &mut reductions).unwrap();
+        engine.apply(&mut batch, &mut |_| Ok(Vec::new()), &per_tag_and_month, 2).unwrap();
     }
 
     let mut expected: BTreeMap<(String, i64, i64), (i64, i64)> = BTreeMap::new();

@@ -196,17 +196,20 @@ impl Databases {
         // Stays invisible to the record store until the files are there, and locked for others until all is done.
         let entry = Entry::new(&key, record.clone());
         let _work = entry.work.lock().await;
-        {
-            let mut entries = self.entries.write();
-            if entries.contains_key(&*key) {
-                // The clients read these of every conflict.
-                return Err(ErrorKind::Concurrency
-                    .error(format!("Database '{name}' already exists!"))
-                    .with("Id", serde_json::Value::Null)
-                    .with("ExpectedChangeVector", serde_json::Value::Null)
-                    .with("ActualChangeVector", serde_json::Value::Null));
+        if let Some(existing) = self.insert(&key, &entry) {
+            if record.made_by.is_some() && existing.record().made_by == record.made_by {
+                // The same request once more: its answer is that of the first, which may still be at work.
+                let _work = existing.work.lock().await;
+                if !existing.is_deleted.load(Ordering::Acquire) {
+                    return Ok(existing.record());
+                }
             }
-            entries.insert(key.clone().into_boxed_str(), entry.clone());
+            // The clients read these of every conflict.
+            return Err(ErrorKind::Concurrency
+                .error(format!("Database '{name}' already exists!"))
+                .with("Id", serde_json::Value::Null)
+                .with("ExpectedChangeVector", serde_json::Value::Null)
+                .with("ActualChangeVector", serde_json::Value::Null));
         }
         let made = async {
             let loaded = self.open_files(&entry, true).await?;
@@ -230,6 +233,16 @@ impl Databases {
                 Err(error)
             }
         }
+    }
+
+    /// Adds an entry. The one that has its name already, if any: then nothing changes.
+    fn insert(&self, key: &str, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+        let mut entries = self.entries.write();
+        if let Some(existing) = entries.get(key) {
+            return Some(existing.clone());
+        }
+        entries.insert(key.into(), entry.clone());
+        None
     }
 
     /// Stores a record, then makes it the current one. The caller holds the entry's lock.

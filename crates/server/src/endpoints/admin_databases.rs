@@ -44,7 +44,10 @@ async fn put(mut request: ServerRequest) -> Result<Response> {
             let name = record.database_name.clone();
             databases.change(&name, |current, _| replace(current, record, etag)).await?
         }
-        None => databases.create(record).await?,
+        None => {
+            record.made_by = request.query().get_filled("raft-request-id")?.map(|id| id.into_owned());
+            databases.create(record).await?
+        }
     };
     let answer = json!({
         "RaftCommandIndex": record.etag,

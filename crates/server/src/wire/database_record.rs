@@ -46,6 +46,9 @@ pub(crate) struct DatabaseRecord {
     pub(crate) studio: Option<Value>,
     /// Its files are being deleted; nothing else can be done with it.
     pub(crate) is_being_deleted: bool,
+    /// The id of the request that made it: who sends that again made it.
+    #[serde(default)]
+    pub(crate) made_by: Option<String>,
 }
 
 /// Keys of a record that need nothing from this server, or that it makes itself.
@@ -156,6 +159,7 @@ impl DatabaseRecord {
             client,
             studio: get("Studio").cloned(),
             is_being_deleted: false,
+            made_by: None,
         })
     }
 
