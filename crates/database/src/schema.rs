@@ -56,6 +56,9 @@ pub(crate) mod column {
     pub(crate) const CONTENT: usize = 6;
 }
 
+/// What the key of a tombstone begins with whose document came back in another collection: this, the number of the old one, the lower-case id.
+pub(crate) const MOVED: u8 = 0;
+
 /// The place of the index by etag in documents and tombstones.
 pub(crate) const BY_ETAG: usize = 0;
 /// The place of the index by collection and etag in documents and tombstones.

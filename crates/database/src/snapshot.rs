@@ -171,7 +171,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Visits the tombstones in the order of their etags, from `from` on (included), until `visit` breaks.
+    /// Visits the tombstones in the order of their etags, from `from` on (included), until `visit` breaks: those of ids that have no document.
     pub fn tombstones_by_etag<'s>(
         &'s self,
         from: Etag,
@@ -180,14 +180,15 @@ impl Snapshot {
         let tombstones = self.transaction.table(schema::TOMBSTONES)?;
         let mut range = tombstones.from_etag(BY_ETAG, from, Order::Ascending)?;
         while let Some(row) = range.next()? {
-            if visit(self.shared.tombstone(row)?)?.is_break() {
+            if !is_moved(&row) && visit(self.shared.tombstone(row)?)?.is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Visits the tombstones of documents of a collection in the order of their etags, from `from` on (included), until `visit` breaks.
+    /// Visits the tombstones of documents of a collection in the order of their etags, from `from` on (included), until `visit` breaks; also of those
+    /// that came back in another collection.
     pub fn tombstones_of_collection<'s>(
         &'s self,
         collection: &str,
@@ -215,7 +216,15 @@ impl Snapshot {
             return Ok(0);
         }
         let row = match collection {
-            None => tombstones.from_etag(BY_ETAG, i64::MAX, Order::Descending)?.next()?,
+            None => {
+                let mut range = tombstones.from_etag(BY_ETAG, i64::MAX, Order::Descending)?;
+                loop {
+                    match range.next()? {
+                        Some(row) if is_moved(&row) => {}
+                        row => break row,
+                    }
+                }
+            }
             Some(name) => {
                 let Some(record) = self.collection_record(name)? else { return Ok(0) };
                 let (low, high) = (collection_key(record.number, 0), collection_key(record.number, i64::MAX));
@@ -415,6 +424,11 @@ impl Snapshot {
     pub fn compare_exchange_count(&self) -> Result<u64> {
         Ok(self.transaction.table(schema::COMPARE_EXCHANGE)?.len())
     }
+}
+
+/// Whether a tombstone is of a document that came back in another collection.
+fn is_moved(row: &Row<'_>) -> bool {
+    row.column(column::KEY).first() == Some(&schema::MOVED)
 }
 
 /// No key of ours is longer than storage takes; one that is finds nothing, in any spelling.

@@ -274,3 +274,49 @@ fn what_is_no_document_is_refused() {
     }
     assert!(IncomingDocument::parse(br#"{"@metadata":null}"#, &context, &database).is_ok());
 }
+
+/// A document that was deleted and came back in another collection left the old one, and who follows that one must hear of it.
+#[test]
+fn a_document_that_comes_back_elsewhere_has_left_its_collection() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), "moves", DatabaseOptions::default()).unwrap();
+    let put = |id: &str, collection: &str| {
+        let context = jackdaw_document::Context::new();
+        let json = format!(r#"{{"@metadata":{{"@collection":"{collection}"}}}}"#);
+        let document = context.parse(&json).unwrap();
+        let document = IncomingDocument::new(&document, &context, &database).unwrap();
+        let id = id.to_owned();
+        database.submit(move |t| t.put(&id, &document, PutOptions::default())).wait().unwrap().etag
+    };
+    let delete = |id: &'static str| {
+        database.submit(move |t| t.delete(id, &Expected::Any)).wait().unwrap().unwrap().etag
+    };
+    let left = |collection: &str| {
+        let mut ids = Vec::new();
+        let snapshot = database.read().unwrap();
+        let each = |tombstone: jackdaw_database::Tombstone<'_>| {
+            ids.push((tombstone.id.to_owned(), tombstone.etag));
+            Ok(std::ops::ControlFlow::Continue(()))
+        };
+        snapshot.tombstones_of_collection(collection, 0, each).unwrap();
+        ids
+    };
+    put("Users/1", "Users");
+    let first = delete("users/1");
+    put("users/1", "Users");
+    assert_eq!(left("Users"), []);
+    let second = delete("users/1");
+    assert!(second > first);
+    put("Users/1", "Orders");
+    assert_eq!(left("users"), [("users/1".to_owned(), second)], "as it was spelt then");
+    let snapshot = database.read().unwrap();
+    assert_eq!(snapshot.last_tombstone_etag(Some("Users")).unwrap(), second);
+    assert_eq!(snapshot.last_tombstone_etag(None).unwrap(), 0, "the id has a document");
+    drop(snapshot);
+    let third = delete("users/1");
+    put("users/1", "Users");
+    assert_eq!(left("Orders"), [("Users/1".to_owned(), third)]);
+    assert_eq!(left("Users"), [("users/1".to_owned(), second)]);
+    let removed = database.submit(move |t| t.clean_tombstones(third, 100)).wait().unwrap();
+    assert_eq!((removed, left("Orders"), left("Users")), (2, vec![], vec![]));
+}

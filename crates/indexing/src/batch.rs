@@ -99,8 +99,11 @@ impl<'b> Batch<'b> {
         if self.progress.batches == 0 {
             self.begin_references()?;
         }
+        // All of these come first: a document may have come back in another collection.
         for collection in &self.plan.collections {
             self.tombstones(collection, changes.as_mut())?;
+        }
+        for collection in &self.plan.collections {
             self.documents(collection, &mut runner, &mut host, changes.as_mut(), &mut mapped)?;
         }
         if self.ended.is_none() {
@@ -192,7 +195,7 @@ impl<'b> Batch<'b> {
             "The batch has as many documents as it may"
         } else if self.statistics.bytes >= self.bounds.bytes {
             "The batch has as many bytes as it may"
-        } else if self.statistics.inputs % CHECK_EVERY == 0 {
+        } else if self.statistics.inputs.is_multiple_of(CHECK_EVERY) {
             let took = self.begun.elapsed();
             if (self.is_closing)() {
                 "The index is being closed"

@@ -17,7 +17,7 @@ pub(crate) struct Files {
     pub(crate) search: search::Index,
     pub(crate) references: Option<References>,
     /// Of a map/reduce index.
-    pub(crate) groups: Option<Groups>,
+    pub(crate) groups: Option<Arc<Groups>>,
 }
 
 impl Files {
@@ -41,7 +41,8 @@ impl Files {
         let progress = Progress::from_bytes(&search.payload())?;
         let references = path.join("references");
         let references = plan.has_references().then(|| References::open(&references)).transpose()?;
-        let groups = plan.grouping.is_some().then(|| Groups::open(&path.join("reduce"))).transpose()?;
+        let groups =
+            plan.grouping.is_some().then(|| Groups::open(&path.join("reduce")).map(Arc::new)).transpose()?;
         Ok((Files { search, references, groups }, progress))
     }
 
@@ -52,7 +53,11 @@ impl Files {
         }
         self.search.quiesce().map_err(|error| failed(name, error))?;
         match self.groups {
-            Some(groups) => groups.close(),
+            Some(groups) => {
+                groups.settle()?;
+                // Somebody may still look at it, and closes it then.
+                Arc::into_inner(groups).map_or(Ok(()), Groups::close)
+            }
             None => Ok(()),
         }
     }

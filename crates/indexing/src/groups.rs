@@ -22,8 +22,8 @@ use crate::progress::Progress;
 use crate::reduce::{self, Applied, Batch, Engine, Grouping, Mapper, Mark};
 
 /// Distinct keys in a batch: bounds the pages that its transaction changes.
-const KEYS_MAX: usize = 64 * 1024;
-/// Scratch memory of the environment, in bytes. Each key changes one page or some: enough for [`KEYS_MAX`].
+const KEYS_MAX: usize = 16 * 1024;
+/// Scratch memory of the environment, in bytes. A large key changes some three pages: enough for [`KEYS_MAX`], twice over.
 const SCRATCH_BYTES: u64 = 1 << 30;
 /// Results are synced to the disk, and need not be listed any more, after so many keys.
 const KEYS_BEFORE_SYNC: u64 = 256 * 1024;

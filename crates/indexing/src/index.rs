@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bumpalo::Bump;
 use jackdaw_database::{Database, Etag, Snapshot, Transaction, clock};
-use jackdaw_search::Searcher;
+use jackdaw_search::{Query, Searcher, Sort, SortBy};
 use parking_lot::{Mutex, RwLock};
 
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition};
@@ -21,6 +21,7 @@ use crate::indexes::{Inner, Options};
 use crate::output::Output;
 use crate::plan::{IndexType, Plan};
 use crate::progress::{Cutoff, Newest, Progress};
+use crate::reduce::{self, Grouping};
 use crate::statistics::{BatchStatistics, Batches, CollectionStatistics, Lags};
 use crate::store::{self, Content, IndexId, IndexingError, Record};
 use crate::view::View;
@@ -39,8 +40,12 @@ const BATCH_TIME: Duration = Duration::from_secs(15);
 const REST_MAX: Duration = Duration::from_millis(100);
 /// After a failure of the machine (a full disk, say), how long until the next try.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// After the indexes were just being changed, how long until the next try to take another one's place.
+const REPLACE_AGAIN: Duration = Duration::from_millis(50);
 /// The part of documents that may fail.
 const ERROR_RATE_MAX: f64 = 0.15;
+/// Nodes and results that are shown of one tree.
+const TREE_ITEMS: usize = 1000;
 /// Documents counted at most to tell how far behind an index is.
 const LAG_MAX: u64 = 100_000;
 
@@ -69,7 +74,8 @@ impl Status {
 /// An index.
 pub struct Index {
     id: IndexId,
-    database: Database,
+    /// Until the index is closed: who still holds it then must not hold the database.
+    database: RwLock<Option<Database>>,
     workers: Arc<Workers>,
     owner: Weak<Inner>,
     options: Options,
@@ -81,6 +87,8 @@ pub struct Index {
     /// Open since the first use. Whoever runs a batch or closes holds the lock.
     files: Mutex<Option<Files>>,
     view: RwLock<Option<Arc<View>>>,
+    /// Of a map/reduce index, while its files are open.
+    groups: RwLock<Option<Arc<Groups>>>,
     is_paused: AtomicBool,
     is_closed: AtomicBool,
     /// Its files are to go when it is closed.
@@ -114,7 +122,7 @@ impl Index {
         };
         Ok(Arc::new(Index {
             id: record.id,
-            database: owner.database.clone(),
+            database: RwLock::new(Some(owner.database.clone())),
             workers: owner.workers.clone(),
             owner: Arc::downgrade(owner),
             options: owner.options.clone(),
@@ -125,6 +133,7 @@ impl Index {
             slot: Slot::default(),
             files: Mutex::default(),
             view: RwLock::default(),
+            groups: RwLock::default(),
             is_paused: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
             is_deleted: AtomicBool::new(false),
@@ -201,7 +210,7 @@ impl Index {
     pub fn definition(&self) -> IndexDefinition {
         let record = self.record();
         let mut definition = match &record.content {
-            Content::Static(definition) => definition.clone(),
+            Content::Static(definition) => (**definition).clone(),
             Content::Auto(auto) => IndexDefinition {
                 maps: vec![auto.map_text()],
                 reduce: auto.reduce_text(),
@@ -219,7 +228,7 @@ impl Index {
     /// The definition as it was given; `None` for an automatic index.
     pub fn given_definition(&self) -> Option<IndexDefinition> {
         match &self.record().content {
-            Content::Static(definition) => Some(definition.clone()),
+            Content::Static(definition) => Some((**definition).clone()),
             Content::Auto(_) => None,
         }
     }
@@ -264,6 +273,10 @@ impl Index {
     /// The options of a field.
     pub fn field_options(&self, name: &str) -> FieldOptions {
         self.plan.as_ref().map(|plan| plan.fields.options(name).clone()).unwrap_or_default()
+    }
+
+    fn database(&self) -> Result<Database> {
+        self.database.read().clone().ok_or_else(|| Error::Closed(self.name()))
     }
 
     // ---- what it may do ----
@@ -376,6 +389,7 @@ impl Index {
                 None => self.beginning(plan)?,
             };
             self.show(opened.search.searcher(), progress);
+            *self.groups.write() = opened.groups.clone();
             *files = Some(opened);
         }
         files.as_ref().ok_or_else(|| Error::Closed(self.name()))
@@ -383,7 +397,7 @@ impl Index {
 
     /// Nothing was seen yet.
     fn beginning(&self, plan: &Plan) -> Result<Progress> {
-        let mut progress = Progress { born: self.database.read()?.last_etag()?, ..Progress::default() };
+        let mut progress = Progress { born: self.database()?.read()?.last_etag()?, ..Progress::default() };
         for collection in &plan.collections {
             progress.collections.entry(collection.clone()).or_default();
         }
@@ -412,17 +426,17 @@ impl Index {
         let plan = self.plan.as_ref().map_err(Clone::clone)?;
         let files = self.open_files(&mut files)?;
         let view = self.view.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_first = view.progress.batches == 0;
         if !is_first
             && !view.is_stale(&snapshot, Cutoff::Now)?
             && !self.is_behind_compare_exchange(&view, &snapshot)?
         {
             drop(snapshot);
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         }
         let (name, names, begun) = (self.name(), Bump::new(), Instant::now());
+        let database = self.database()?;
         let batch = Batch {
             name: &name,
             plan,
@@ -441,18 +455,15 @@ impl Index {
             // What the engine of a map/reduce index has is not reduced again, even where the search index lacks it.
             progress: files
                 .groups
-                .as_ref()
+                .as_deref()
                 .and_then(Groups::progress)
                 .unwrap_or_else(|| (*view.progress).clone()),
             grouped: files
                 .groups
-                .as_ref()
+                .as_deref()
                 .zip(plan.grouping.as_ref())
                 .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
-            output: plan
-                .output
-                .as_ref()
-                .map(|output| Output::new(output, &self.database, self.output_number())),
+            output: plan.output.as_ref().map(|output| Output::new(output, &database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },
             errors: Vec::new(),
@@ -463,11 +474,10 @@ impl Index {
         let done = batch.run()?;
         drop(snapshot);
         let Some(Done { progress, statistics, errors, has_more }) = done else {
-            self.caught_up();
-            return Ok(Next::Sleep);
+            return Ok(self.caught_up());
         };
         if !errors.is_empty() {
-            let count = store::add_errors(&self.database, self.id, errors)?;
+            let count = store::add_errors(&self.database()?, self.id, errors)?;
             self.error_count.store(count, Ordering::Release);
         }
         self.check_error_rate(&progress, has_more)?;
@@ -484,23 +494,23 @@ impl Index {
         if has_more {
             return Ok(Next::More);
         }
-        let newest = self.database.read()?;
+        let newest = self.database()?.read()?;
         if view.is_stale(&newest, Cutoff::Now)? {
             return Ok(Next::After(Duration::ZERO));
         }
         drop(newest);
-        self.caught_up();
-        Ok(Next::Sleep)
+        Ok(self.caught_up())
     }
 
     fn is_behind_compare_exchange(&self, view: &View, snapshot: &Snapshot) -> Result<bool> {
         Ok(self.uses_compare_exchange() && snapshot.last_cluster_index()? > view.progress.compare_exchange)
     }
 
-    fn caught_up(self: &Arc<Self>) {
+    fn caught_up(self: &Arc<Self>) -> Next {
         self.signal.tell();
-        if let Some(owner) = self.owner.upgrade() {
-            owner.caught_up(self);
+        match self.owner.upgrade() {
+            Some(owner) if !owner.caught_up(self) => Next::After(REPLACE_AGAIN),
+            _ => Next::Sleep,
         }
     }
 
@@ -540,7 +550,7 @@ impl Index {
             return Ok(());
         }
         let stored = record.clone();
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::put(transaction, &stored))
             .wait()?;
         self.set_record(record);
@@ -594,14 +604,14 @@ impl Index {
     /// What is written after the wait began is not waited for.
     fn fixed(&self, cutoff: Cutoff) -> Result<Cutoff> {
         Ok(match cutoff {
-            Cutoff::Now => Cutoff::Etag(self.database.read()?.last_etag()?),
+            Cutoff::Now => Cutoff::Etag(self.database()?.read()?.last_etag()?),
             etag => etag,
         })
     }
 
     fn reached(&self, cutoff: Cutoff) -> Result<Option<Arc<View>>> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let is_behind =
             view.is_stale(&snapshot, cutoff)? || self.is_behind_compare_exchange(&view, &snapshot)?;
         Ok((!is_behind || !self.may_run()).then_some(view))
@@ -622,7 +632,7 @@ impl Index {
             return Ok(Vec::new());
         }
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut reasons = view.staleness(&snapshot, Cutoff::Now)?;
         if self.is_behind_compare_exchange(&view, &snapshot)? {
             reasons.push("There are still some compare-exchange references to process.".to_owned());
@@ -646,7 +656,7 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn errors(&self) -> Result<Vec<IndexingError>> {
-        store::errors(&self.database.read()?, self.id)
+        store::errors(&self.database()?.read()?, self.id)
     }
 
     /// How many errors it has.
@@ -657,7 +667,7 @@ impl Index {
     /// Forgets its errors. Blocks until that is durable.
     pub(crate) fn clear_errors(&self) -> Result<()> {
         let id = self.id;
-        self.database
+        self.database()?
             .submit(move |transaction: &mut Transaction<'_>| store::delete_errors(transaction, id))
             .wait()?;
         self.error_count.store(0, Ordering::Release);
@@ -683,7 +693,65 @@ impl Index {
     ///
     /// Errors: those of reading.
     pub fn terms(&self, view: &View, field: &str, after: Option<&str>, count: usize) -> Result<Vec<String>> {
-        view.searcher.terms(field, after, count).map_err(|error| failed(&self.name(), error))
+        let wrong = |error| failed(&self.name(), error);
+        if field != "id()" {
+            return view.searcher.terms(field, after, count).map_err(wrong);
+        }
+        // Keys are no field's terms; they come in their order.
+        let by_key = Sort { by: SortBy::Key, descending: false };
+        let mut keys: Vec<String> = Vec::new();
+        for hit in view.searcher.stream(&Query::All, &[by_key]).map_err(wrong)? {
+            let key = hit.map_err(wrong)?.key;
+            if after.is_some_and(|after| *key <= *after) || keys.last() == Some(&key) {
+                continue;
+            }
+            if keys.len() == count {
+                break;
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+
+    /// What a document contributes to the results of a map/reduce index, as trees of JSON, one for each of its results: the nodes from the leaf that holds it up to the
+    /// result of its key. Large nodes are shown in part. `None`: it has no results, or this is no map/reduce index.
+    ///
+    /// Errors: those of opening and reading.
+    pub fn trees_of_document(&self, id: &str) -> Result<Option<Vec<serde_json::Value>>> {
+        let Some((groups, grouping)) = self.groups()? else { return Ok(None) };
+        let id = jackdaw_database::ids::lower(id);
+        let show = &mut |key: &[u8], pack: &[u8]| grouping.show(key, pack);
+        Ok(groups.engine.read()?.document_trees(id.as_bytes(), TREE_ITEMS, show)?)
+    }
+
+    /// The results of a map/reduce index as the engine has them, in the order of their keys: keys, results, and of how many results of maps they are made.
+    ///
+    /// Errors: those of opening and reading.
+    pub fn stored_results(&self, start: usize, count: usize) -> Result<Vec<serde_json::Value>> {
+        let Some((groups, grouping)) = self.groups()? else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        groups.engine.read()?.some_results(start, count, |result| {
+            let shown = result.pack.map(|pack| grouping.show(result.key, pack)).transpose()?;
+            all.push(serde_json::json!({
+                "Key": reduce::show_key(result.key)?,
+                "Hash": reduce::name(result.stored),
+                "NumberOfEntries": result.count,
+                "Result": shown,
+            }));
+            Ok::<(), reduce::Error>(())
+        })?;
+        Ok(all)
+    }
+
+    /// The map/reduce side; `None` of other indexes.
+    fn groups(&self) -> Result<Option<(Arc<Groups>, &Grouping)>> {
+        let Some(grouping) = self.plan.as_ref().map_err(Clone::clone)?.grouping.as_ref() else {
+            return Ok(None);
+        };
+        // Opens the files.
+        self.view()?;
+        let groups = self.groups.read().clone().ok_or_else(|| Error::Closed(self.name()))?;
+        Ok(Some((groups, grouping)))
     }
 
     /// How far behind it is, by collection. Counts up to a bound.
@@ -691,7 +759,7 @@ impl Index {
     /// Errors: those of reading.
     pub fn lags(&self) -> Result<Lags> {
         let view = self.view()?;
-        let snapshot = self.database.read()?;
+        let snapshot = self.database()?.read()?;
         let mut lags = Lags::new();
         for (collection, seen) in &view.progress.collections {
             let newest = Newest::of(&snapshot, collection)?;
@@ -767,6 +835,8 @@ impl Index {
         self.is_closed.store(true, Ordering::Release);
         let files = self.files.lock().take();
         *self.view.write() = None;
+        *self.groups.write() = None;
+        *self.database.write() = None;
         self.signal.tell();
         if let Some(files) = files {
             let name = self.name();

@@ -694,7 +694,7 @@ impl Inner {
             state: definition.state.unwrap_or_default(),
             lock_mode: definition.lock_mode.unwrap_or_default(),
             priority: definition.priority.unwrap_or_default(),
-            content: Content::Static(definition.clone()),
+            content: Content::Static(Box::new(definition.clone())),
         };
         let Some(present) = self.find(&name) else {
             self.check_count()?;
@@ -734,7 +734,7 @@ impl Inner {
             if let Some(state) = definition.state {
                 record.state = state;
             }
-            record.content = Content::Static(definition);
+            record.content = Content::Static(Box::new(definition));
         }
         let record = (record != *before).then_some(record);
         Ok(Step { name, record, is_new: false, old_replacement })
@@ -748,16 +748,17 @@ impl Inner {
         self.tell(IndexChangeKind::BatchCompleted, &index.name());
     }
 
-    /// An index has all there is: if it is a replacement, it takes its place.
-    pub(crate) fn caught_up(&self, index: &Arc<Index>) {
+    /// An index has all there is: if it is a replacement, it takes its place. `false`: not now, but later.
+    pub(crate) fn caught_up(&self, index: &Arc<Index>) -> bool {
         if !index.record().is_replacement {
-            return;
+            return true;
         }
-        // Whoever changes the set may wait for this very index to close: then it is not for this thread to wait, and the next commit or the holder wakes it.
-        let Some(_changing) = self.changing.try_lock_for(Duration::from_millis(50)) else { return };
+        // Whoever changes the set may be waiting for this very thread to let an index go.
+        let Some(_changing) = self.changing.try_lock() else { return false };
         if let Err(error) = self.replace(index) {
             tracing::error!(index = %index.name(), %error, "cannot take the place of the index it replaces");
         }
+        true
     }
 
     fn replace(&self, index: &Arc<Index>) -> Result<()> {

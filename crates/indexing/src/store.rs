@@ -42,7 +42,7 @@ pub(crate) struct Record {
 /// What is indexed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Content {
-    Static(IndexDefinition),
+    Static(Box<IndexDefinition>),
     Auto(AutoDefinition),
 }
 

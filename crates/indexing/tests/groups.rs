@@ -237,3 +237,32 @@ fn results_become_documents() {
     let after = documents(&shop, "Profits/").len();
     assert_eq!(after, before.len());
 }
+
+/// People see how results come about, while the index goes on and after it was opened again.
+#[test]
+fn trees_and_stored_results_are_shown() {
+    let shop = Shop::new();
+    per_tag(&shop);
+    for at in 0..2000 {
+        shop.put(&format!("questions/{at}"), &question(&["rust"], 1, at));
+    }
+    shop.put("questions/x", &question(&["zig", "rust"], 1, 7));
+    shop.caught_up("Questions/PerTag");
+    let shop = shop.reopen();
+    let index = shop.indexes.get("Questions/PerTag").unwrap();
+    let trees = index.trees_of_document("Questions/X").unwrap().unwrap();
+    let names: Vec<_> = trees.iter().map(|tree| tree["DisplayName"].as_str().unwrap()).collect();
+    assert_eq!(names, ["[\"zig\"]", "[\"rust\"]"]);
+    assert_eq!(trees[1]["NumberOfEntries"], 2001);
+    assert_eq!(trees[1]["Root"]["AggregationResult"]["Count"], 2001);
+    let leaf = trees[1]["Root"]["Children"].as_array().unwrap().last().unwrap();
+    let own = leaf["Entries"].as_array().unwrap().iter().find(|entry| entry["Source"] == "questions/x");
+    assert_eq!(own.unwrap()["Data"], json!({ "Tag": "rust", "Count": 1, "Views": 7 }));
+    assert!(index.trees_of_document("questions/none").unwrap().is_none());
+
+    let stored = index.stored_results(0, 1).unwrap();
+    assert_eq!(stored.len(), 1);
+    assert_eq!((&stored[0]["Key"], &stored[0]["Result"]["Count"]), (&json!(["rust"]), &json!(2001)));
+    assert_eq!(index.stored_results(1, 10).unwrap()[0]["Key"], json!(["zig"]));
+    drop(index);
+}

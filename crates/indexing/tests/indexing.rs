@@ -29,6 +29,7 @@ fn an_index_follows_documents() {
     shop.delete("users/2");
     assert_eq!(shop.all("Users/ByName"), ["users/1"]);
     assert_eq!(shop.terms("Users/ByName", "Name"), ["grace"]);
+    assert_eq!(shop.terms("Users/ByName", "id()"), ["users/1"]);
     let shop = shop.reopen();
     assert_eq!(shop.terms("Users/ByName", "Name"), ["grace"]);
     shop.put("users/3", &user("Alan", 41));
@@ -216,8 +217,8 @@ fn a_changed_definition_is_built_beside_and_takes_the_place() {
     wait_until(&shop, |shop| shop.indexes.list().len() == 1);
     assert_eq!(shop.find("Users/ByName", "Years", 4), ["users/4"]);
     assert!(shop.indexes.get("ReplacementOf/Users/ByName").is_none());
-    let directories = std::fs::read_dir(shop.directory.path().join("indexes")).unwrap().count();
-    assert_eq!(directories, 1, "the old files are gone");
+    // The old files go after the new index is there.
+    wait_until(&shop, |shop| std::fs::read_dir(shop.database.path().join("indexes")).unwrap().count() == 1);
     let shop = shop.reopen();
     assert_eq!(shop.find("Users/ByName", "Years", 4), ["users/4"]);
 }
@@ -333,4 +334,33 @@ fn several_maps_and_all_documents() {
     shop.put("users/1", &user("Bob", 1));
     assert_eq!(shop.terms("Fan", "N"), ["b", "bob"]);
     assert_eq!(shop.all("Fan"), ["users/1", "users/1"]);
+}
+
+/// A document that is deleted and stored again in another collection leaves the indexes of the old one, at whatever moment they look.
+#[test]
+fn a_document_that_moves_to_another_collection_leaves_the_old_index() {
+    let shop = Shop::new();
+    let order = r#"{"Name":"order","@metadata":{"@collection":"Orders"}}"#;
+    shop.map("Users", NAMES);
+    shop.map("Orders", "from o in docs.Orders select new { o.Name }");
+    let maps =
+        json!(["from o in docs.Orders select new { o.Name }", "from u in docs.Users select new { u.Name }"]);
+    shop.define(json!({ "Name": "Both", "Maps": maps }));
+    shop.put("things/1", &user("Ada", 1));
+    assert_eq!(
+        (shop.all("Users"), shop.all("Both")),
+        (vec!["things/1".to_owned()], vec!["things/1".to_owned()])
+    );
+    shop.indexes.stop_all(None);
+    shop.delete("things/1");
+    shop.put("things/1", order);
+    shop.indexes.start_all(None);
+    assert_eq!((shop.all("Users").len(), shop.all("Orders").len()), (0, 1));
+    assert_eq!(shop.find("Both", "Name", "order"), ["things/1"]);
+    shop.delete("things/1");
+    shop.put("things/1", &user("Ada", 1));
+    assert_eq!((shop.all("Users").len(), shop.all("Orders").len()), (1, 0));
+    assert_eq!(shop.terms("Both", "Name"), ["ada"]);
+    let last = shop.put("x/1", r#"{"@metadata":{"@collection":"X"}}"#);
+    assert!(shop.indexes.tombstones_done().unwrap() >= last);
 }

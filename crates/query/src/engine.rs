@@ -11,8 +11,10 @@ use crate::answer::json;
 use crate::error::{Error, Result};
 use crate::execute::collection::{self, Outcome};
 use crate::execute::index::{self, Opened};
+use crate::parameters::Scalar;
 use crate::plan::cache::Plans;
 use crate::plan::field::Origin;
+use crate::plan::projection::Projection;
 use crate::plan::{Access, Ids, Plan};
 use crate::request::Request;
 use crate::run::Run;
@@ -84,13 +86,15 @@ impl Engine {
         let opened = open(indexes, plan, request)?;
         let snapshot = database.read()?;
         let run = Run::new(plan, request, &snapshot)?;
-        match (&plan.access, &opened) {
+        let outcome = match (&plan.access, &opened) {
             (Access::Collection { name, ids }, _) => {
                 collection::run(&run, name.as_deref(), *ids, layout, out, sink)
             }
             (_, Some(opened)) => index::run(&run, opened, layout, out, sink),
             (_, None) => Err(Error::InvalidOperation("the query has no source".to_owned())),
-        }
+        };
+        plan.cost.note(run.begun.elapsed());
+        outcome
     }
 
     /// Which index a query would be answered by and why not by others, as JSON text.
@@ -204,30 +208,27 @@ impl Prepared<'_> {
         Some(script + &update.text)
     }
 
-    /// Whether the answer is a page of few documents found without a search, so that it is there in no time.
+    /// Whether the answer is there in no time, so that it is not worth another thread: few results, and runs of the same text took no time
+    /// before.
     #[must_use]
     pub fn is_brief(&self) -> bool {
-        /// Documents that are printed in less time than it takes to pass work to another thread.
-        const BRIEF_MAX: u64 = 16;
+        /// Results that are printed in little time.
+        const RESULTS_MAX: u64 = 128;
+        /// What it costs to pass work to another thread and back, and a little more.
+        const COST_MAX: Duration = Duration::from_micros(150);
+        if self.request.wait.is_some() || self.plan.filter.is_some() {
+            return false;
+        }
         let take = match &self.plan.tree.paging.take {
             None => self.request.take,
             Some(take) => match self.request.parameters.value(&self.plan.text, take) {
-                Ok(crate::parameters::Scalar::Long(take)) => self.request.take.min(take.unsigned_abs()),
+                Ok(Scalar::Long(take)) => self.request.take.min(take.unsigned_abs()),
                 _ => self.request.take,
             },
         };
-        let is_plain = self.plan.filter.is_none() && !self.plan.projection.is_distinct();
-        match &self.plan.access {
-            Access::Collection { ids: Ids::These, .. } => {
-                matches!(&self.plan.tree.condition, Some(jackdaw_rql::tree::Expression::Comparison(_)))
-            }
-            Access::Collection { ids: Ids::All, .. } => {
-                is_plain
-                    && take <= BRIEF_MAX
-                    && self.plan.tree.paging.skip.is_none()
-                    && self.request.skip == 0
-            }
-            _ => false,
-        }
+        let is_few = take <= RESULTS_MAX
+            || matches!(&self.plan.access, Access::Collection { ids: Ids::These, .. })
+            || matches!(self.plan.projection, Projection::Facets | Projection::Suggestions);
+        is_few && self.plan.cost.expected().is_some_and(|cost| cost < COST_MAX)
     }
 }

@@ -79,6 +79,12 @@ impl Includes {
         self.keys.insert(key);
     }
 
+    /// Whether compare-exchange values are named.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// The named documents that exist, but for those whose ids `is_known`, in lower case, as the answer has them anyway.
     pub fn documents<'s>(
         &self,

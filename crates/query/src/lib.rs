@@ -26,6 +26,7 @@ mod plan;
 mod request;
 mod row;
 mod run;
+mod script;
 mod search;
 mod sink;
 

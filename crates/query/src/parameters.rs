@@ -108,6 +108,11 @@ impl<'a> Parameters<'a> {
         Parameters { object }
     }
 
+    /// The object that holds them.
+    pub(crate) fn object(&self) -> Option<Object<'a>> {
+        self.object
+    }
+
     /// The value of a parameter, if it was given.
     pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
         self.object.as_ref()?.get(name)

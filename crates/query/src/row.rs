@@ -2,18 +2,22 @@
 
 use jackdaw_database::{Snapshot, StoredDocument, clock, metadata};
 use jackdaw_document::Value;
+use jackdaw_indexing::Index;
+use jackdaw_indexing::definition::FieldStorage;
 
 use crate::error::Result;
 use crate::plan::field::{FieldPath, Found, Origin};
 use crate::plan::{LoadPath, Plan};
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Row<'s> {
     /// The document; none for what a map/reduce index made.
     pub(crate) document: Option<StoredDocument<'s>>,
     /// The key of the index entry: the document's id in lower case. None for what a map/reduce index made.
     pub(crate) key: Option<&'s str>,
+    /// The index that it was found by, if that is one of documents.
+    pub(crate) index: Option<&'s Index>,
     /// The stored fields of the index entry.
     pub(crate) stored: Option<Value<'s>>,
     /// The documents of each `load`.
@@ -77,6 +81,11 @@ impl<'s> Row<'s> {
                 None => Loaded::Nothing,
             },
         })
+    }
+
+    /// Whether the index stores a field, so that the document's is not taken when this entry has none.
+    pub(crate) fn is_stored(&self, name: &str) -> bool {
+        self.index.is_some_and(|index| index.field_options(name).storage == Some(FieldStorage::Yes))
     }
 
     /// The documents that an alias means.

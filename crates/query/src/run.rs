@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use jackdaw_database::{Fields, Snapshot, ids};
 use jackdaw_document::{Context, Value};
+use jackdaw_functions::javascript::Projection as Script;
 use jackdaw_rql::tree::{self, Expression};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -14,11 +15,12 @@ use crate::answer::result;
 use crate::error::{Error, Result};
 use crate::includes::Includes;
 use crate::parameters::{Parameters, Scalar};
-use crate::plan::Plan;
 use crate::plan::field::Origin;
 use crate::plan::projection::Projection;
+use crate::plan::{Access, Plan};
 use crate::request::{ProjectionBehavior, Request};
 use crate::row::Row;
+use crate::script;
 use crate::sink::{Head, Sink};
 
 /// What one run needs to know; the same from its beginning to its end.
@@ -152,9 +154,12 @@ pub(crate) struct Results<'r, 'o> {
     /// The lower-case ids of the documents that the answer has.
     answered: HashSet<String>,
     scratch: Vec<u8>,
+    /// Printed behind everything else.
+    pub(crate) extras: Vec<u8>,
     /// The columns of comma-separated values.
     columns: Vec<String>,
-    context: Context,
+    /// Memory for results that are read again; made when one is.
+    context: Option<Context>,
 }
 
 /// What happened on the way.
@@ -195,8 +200,9 @@ impl<'r, 'o> Results<'r, 'o> {
             includes: Includes::default(),
             answered: HashSet::new(),
             scratch: Vec::new(),
+            extras: Vec::new(),
             columns: Vec::new(),
-            context: Context::new(),
+            context: None,
         }
     }
 
@@ -210,6 +216,14 @@ impl<'r, 'o> Results<'r, 'o> {
     where
         'r: 's,
     {
+        self.add_ref(&mut row)
+    }
+
+    /// As [`Results::add`], for a row that is of use afterwards.
+    pub(crate) fn add_ref<'s>(&mut self, row: &mut Row<'s>) -> Result<ControlFlow<()>>
+    where
+        'r: 's,
+    {
         if self.left == 0 {
             return Ok(ControlFlow::Break(()));
         }
@@ -220,7 +234,7 @@ impl<'r, 'o> Results<'r, 'o> {
                 return Ok(ControlFlow::Break(()));
             }
             self.counts.scanned += 1;
-            if !filter.holds(&row, run.request.parameters, &run.plan.text)? {
+            if !filter.holds(row, run.request.parameters, &run.plan.text)? {
                 self.counts.skipped += 1;
                 return Ok(ControlFlow::Continue(()));
             }
@@ -231,15 +245,15 @@ impl<'r, 'o> Results<'r, 'o> {
             self.skip -= 1;
             return Ok(ControlFlow::Continue(()));
         }
-        if let (Projection::Script { .. }, false) = (&run.plan.projection, self.layout == Layout::Ids) {
-            return Err(Error::NotSupported(
-                "Projections in JavaScript: not supported by this version of the server.".to_owned(),
-            ));
+        if let Projection::Script { script, arguments, .. } = &run.plan.projection
+            && self.layout != Layout::Ids
+        {
+            return self.add_scripted(row, script, arguments, distinct);
         }
         let before = self.out.len();
         envelope::before_result(self.layout, self.counts.given, self.out);
         let start = self.out.len();
-        let content_end = self.print(&row)?;
+        let content_end = self.print(row)?;
         if distinct {
             let is_new = self.seen.insert(xxh3_128(&self.out[start..content_end]));
             if !is_new || self.skip > 0 {
@@ -252,12 +266,66 @@ impl<'r, 'o> Results<'r, 'o> {
             }
         }
         if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
-            self.collect(&row, start)?;
+            self.collect(row, start)?;
         }
-        envelope::after_result(self.layout, start, &self.context, &mut self.columns, self.out)?;
+        envelope::after_result(self.layout, start, &mut self.context, &mut self.columns, self.out)?;
         self.counts.given += 1;
         self.left -= 1;
         let goes_on = self.sink.written(self.out);
+        Ok(if self.left == 0 { ControlFlow::Break(()) } else { goes_on })
+    }
+
+    /// Takes what a script makes of what was found: nothing, one or several results.
+    fn add_scripted(
+        &mut self,
+        row: &Row<'_>,
+        script: &Script,
+        arguments: &[Origin],
+        distinct: bool,
+    ) -> Result<ControlFlow<()>> {
+        let run = self.run;
+        let mut memory = self.context.take().unwrap_or_default();
+        let projected = script::project(run, row, script, arguments, &mut self.includes, &memory)?;
+        let mut goes_on = ControlFlow::Continue(());
+        for made in &projected {
+            let before = self.out.len();
+            envelope::before_result(self.layout, self.counts.given, self.out);
+            let start = self.out.len();
+            let content_end = result::print_made(row, &made.root(), run.fields(), self.out)?;
+            if distinct {
+                let is_new = self.seen.insert(xxh3_128(&self.out[start..content_end]));
+                if !is_new || self.skip > 0 {
+                    self.out.truncate(before);
+                    match is_new {
+                        true => self.skip -= 1,
+                        false => self.counts.skipped += 1,
+                    }
+                    continue;
+                }
+            }
+            if !run.plan.wanted.is_empty() && self.layout == Layout::Answer {
+                let wanted = &run.plan.wanted;
+                self.includes.collect(&made.root(), &wanted.documents, &wanted.exchange);
+            }
+            envelope::after_result(self.layout, start, &mut self.context, &mut self.columns, self.out)?;
+            self.counts.given += 1;
+            goes_on = self.sink.written(self.out);
+            if goes_on.is_break() {
+                break;
+            }
+            if distinct {
+                self.left -= 1;
+                if self.left == 0 {
+                    break;
+                }
+            }
+        }
+        drop(projected);
+        memory.reset();
+        self.context = Some(memory);
+        if !distinct {
+            self.left -= 1;
+        }
         Ok(if self.left == 0 { ControlFlow::Break(()) } else { goes_on })
     }
 
@@ -326,9 +394,10 @@ impl<'r, 'o> Results<'r, 'o> {
             _ => {
                 self.scratch.clear();
                 self.scratch.extend_from_slice(&self.out[start..]);
-                let printed = self.context.parse(&self.scratch)?;
+                let context = self.context.get_or_insert_with(Context::new);
+                let printed = context.parse(&self.scratch)?;
                 self.includes.collect(&printed.root(), &wanted.documents, &wanted.exchange);
-                self.context.reset();
+                context.reset();
             }
         }
         Ok(())
@@ -336,9 +405,13 @@ impl<'r, 'o> Results<'r, 'o> {
 
     /// Ends the answer.
     pub(crate) fn finish(self) -> Result<()> {
-        let Results { run, layout, out, mut state, counts, includes, answered, .. } = self;
-        if run.plan.filter.is_some() {
+        let Results { run, layout, out, mut state, counts, includes, answered, extras, .. } = self;
+        // An index counts what it finds, before the filter.
+        if run.plan.filter.is_some() && matches!(run.plan.access, Access::Collection { .. }) {
             state.total = i64::try_from(counts.passed).unwrap_or(i64::MAX);
+        }
+        if state.total < 0 && counts.given == 0 && run.paging.skip == 0 && run.paging.take > 0 {
+            state.total = 0;
         }
         if layout != Layout::Answer {
             envelope::end_stream(layout, out);
@@ -347,6 +420,7 @@ impl<'r, 'o> Results<'r, 'o> {
         out.push(b']');
         envelope::print_includes(run, &includes, &answered, out)?;
         envelope::print_state(run, &state, &counts, out);
+        out.extend_from_slice(&extras);
         out.push(b'}');
         Ok(())
     }

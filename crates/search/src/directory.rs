@@ -12,7 +12,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
@@ -38,6 +38,8 @@ struct Shared {
     /// One sync at a time.
     syncing: Mutex<()>,
     bytes_unsynced: AtomicU64,
+    /// Files that are being written.
+    open_files: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +65,7 @@ impl LazyDirectory {
                 state: Mutex::default(),
                 syncing: Mutex::default(),
                 bytes_unsynced: AtomicU64::new(0),
+                open_files: AtomicUsize::new(0),
             }),
         })
     }
@@ -70,6 +73,11 @@ impl LazyDirectory {
     /// Whether commits wait to become durable.
     pub(crate) fn is_unsynced(&self) -> bool {
         self.shared.state.lock().lists_changed
+    }
+
+    /// Whether files are being written: by a merge, when there is no writer.
+    pub(crate) fn is_written_to(&self) -> bool {
+        self.shared.open_files.load(Ordering::Acquire) > 0
     }
 
     /// Makes the last commit durable. Commits may go on meanwhile; theirs is the next sync.
@@ -177,6 +185,7 @@ impl Directory for LazyDirectory {
             }
         })?;
         self.shared.state.lock().unsynced.insert(path.to_owned());
+        self.shared.open_files.fetch_add(1, Ordering::AcqRel);
         Ok(io::BufWriter::new(Box::new(LazyFile { file, shared: Arc::clone(&self.shared) })))
     }
 
@@ -212,6 +221,12 @@ impl Directory for LazyDirectory {
 struct LazyFile {
     file: File,
     shared: Arc<Shared>,
+}
+
+impl Drop for LazyFile {
+    fn drop(&mut self) {
+        self.shared.open_files.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl Write for LazyFile {

@@ -35,14 +35,6 @@ impl Bits {
         self.count += u32::from(*word & bit == 0);
         *word |= bit;
     }
-
-    pub(crate) fn contains(&self, doc: DocId) -> bool {
-        self.words.get((doc / 64) as usize).is_some_and(|word| word & (1 << (doc % 64)) != 0)
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
 }
 
 /// Gathers a set: a list as long as it is short, and bits from then on.

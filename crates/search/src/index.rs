@@ -28,7 +28,7 @@ use crate::writer::{Gauge, Writer};
 const FIELDS: &str = "fields";
 
 /// Changes when entries are written in another way.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The least memory of a writer, in bytes: what tantivy needs for one thread.
 const WRITER_MEMORY_MIN: usize = 16 << 20;
@@ -62,6 +62,8 @@ pub(crate) struct Core {
     /// tantivy's writer while there is work, or was a short while ago.
     pub(crate) open_writer: Mutex<Option<OpenWriter>>,
     pub(crate) is_writing: AtomicBool,
+    /// Held while tantivy's writer is let go: until then no other can be opened.
+    pub(crate) releasing: Mutex<()>,
     pub(crate) next_order: AtomicU64,
     pub(crate) gauge: Arc<Gauge>,
     ages: Ages,
@@ -130,6 +132,7 @@ impl Index {
                 payload: Mutex::new(payload),
                 open_writer: Mutex::default(),
                 is_writing: AtomicBool::new(false),
+                releasing: Mutex::default(),
                 next_order: AtomicU64::new(next_order),
                 gauge: Arc::default(),
                 ages,
@@ -169,11 +172,13 @@ impl Index {
         if self.core.is_writing.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy { path: self.core.path.clone() });
         }
+        let releasing = self.core.releasing.lock();
         let open = self.core.open_writer.lock().take();
         let result = match open {
             Some(open) => open.writer.wait_merging_threads().map_err(Error::from),
             None => Ok(()),
         };
+        drop(releasing);
         self.core.is_writing.store(false, Ordering::Release);
         result?;
         self.core.reload()?;
@@ -311,6 +316,11 @@ impl Core {
         {
             tracing::error!(%error, "an index could not be made durable; it is tried again");
         }
+        // A merge may take long, and the next writer must not wait for it.
+        if self.directory.is_written_to() {
+            return Some(SYNC_AFTER);
+        }
+        let releasing = self.releasing.lock();
         let released = {
             let mut open = self.open_writer.lock();
             match open.take_if(|open| open.last_used.elapsed() >= RELEASE_AFTER) {
@@ -320,10 +330,10 @@ impl Core {
                 None => return None,
             }
         };
-        // Waits for merges that go on.
         if let Err(error) = released.writer.wait_merging_threads() {
             tracing::warn!(%error, "a merge failed");
         }
+        drop(releasing);
         if let Err(error) = self.reload() {
             tracing::error!(%error, "an index could not be read after a merge");
         }

@@ -23,7 +23,7 @@ use crate::segment::Numbers;
 use wkt::Parsed;
 
 /// The mean radius of the Earth.
-const EARTH_RADIUS_KILOMETERS: f64 = 6371.008_771_4;
+const EARTH_RADIUS_KILOMETERS: f64 = 6_371.008_771_4;
 
 /// RavenDB's mile.
 const KILOMETERS_PER_MILE: f64 = 1.609_34;

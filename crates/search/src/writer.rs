@@ -39,7 +39,10 @@ impl Writer {
             return Err(Error::Busy { path: core.path.clone() });
         }
         let order = core.next_order.load(Ordering::Acquire);
-        let open = core.open_writer.lock().take().filter(|open| open.memory == memory);
+        let open = {
+            let _released = core.releasing.lock();
+            core.open_writer.lock().take().filter(|open| open.memory == memory)
+        };
         let mut writer =
             Writer { core, open, memory, batch: Vec::with_capacity(BATCH), is_dirty: false, order };
         writer.open()?;

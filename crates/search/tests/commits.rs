@@ -128,7 +128,7 @@ fn a_copy_made_at_any_moment_is_one_of_the_commits() {
         assert!(!copies.is_empty());
         for directory in copies {
             let index = Index::open(directory.path(), schema()).unwrap();
-            let expected = commits.get(&index.payload()).expect("a payload of one of the commits");
+            let expected = commits.get(&index.payload()).unwrap();
             assert_eq!(&model_of(&index), expected);
             // And it goes on from there.
             let mut writer = index.writer(MEMORY).unwrap();

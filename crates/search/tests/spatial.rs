@@ -203,7 +203,7 @@ fn circles_equal_distances_worked_out_by_hand() {
             .filter(|(_, place)| {
                 let other = vector(place.0, place.1);
                 let cosine: f64 = middle.iter().zip(other).map(|(a, b)| a * b).sum();
-                cosine.clamp(-1.0, 1.0).acos() * 6371.008_771_4 <= radius
+                cosine.clamp(-1.0, 1.0).acos() * 6_371.008_771_4 <= radius
             })
             .map(|(number, _)| number.to_string())
             .collect();

@@ -182,8 +182,6 @@ fn what_has_no_events_yet_is_confirmed_all_the_same() {
     let mut socket = WebSocket::open(&server, "Shop");
     for verb in ["watch", "unwatch"] {
         for (subject, param) in [
-            ("indexes", Value::Null),
-            ("index", json!("Users/ByName")),
             ("counters", Value::Null),
             ("counter", json!("likes")),
             ("document-counters", json!("users/1")),

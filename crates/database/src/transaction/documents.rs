@@ -211,7 +211,7 @@ impl Transaction<'_> {
         drop(documents);
         if before.is_none() {
             self.count(collection, 1);
-            self.forget_tombstone(key)?;
+            self.forget_tombstone(key, collection)?;
         }
         let collection = self.collection_name(collection);
         let change_vector = vector.unwrap_or_else(|| own_vector(self, etag));

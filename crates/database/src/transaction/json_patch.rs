@@ -289,6 +289,7 @@ impl Transaction<'_> {
             let stored = self.put(&id, &modified, PutOptions::default())?;
             result.status = PatchStatus::Patched;
             result.stored = Some(StoredPatch {
+                etag: stored.etag,
                 change_vector: stored.change_vector,
                 last_modified: stored.last_modified,
                 collection: stored.collection,

@@ -8,6 +8,7 @@ use jackdaw_functions::javascript::{
     HostError, IncludeKind, PatchHost, PatchScript, ScriptError, ScriptLimits,
 };
 
+use crate::Etag;
 use crate::change_vector::ChangeVector;
 use crate::error::{Error, Result};
 use crate::ids::{self, IdKind};
@@ -94,6 +95,8 @@ pub struct PatchResult {
 /// The write of a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPatch {
+    /// The etag of the write.
+    pub etag: Etag,
     /// The document's change vector now.
     pub change_vector: String,
     /// When it was written, in ticks.
@@ -294,6 +297,7 @@ impl Transaction<'_> {
         }
         let stored = self.put(&id, &modified, PutOptions::default())?;
         let stored = StoredPatch {
+            etag: stored.etag,
             change_vector: stored.change_vector,
             last_modified: stored.last_modified,
             collection: stored.collection,

@@ -6,12 +6,32 @@ use crate::schema::{self, BY_ETAG};
 use crate::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// The document is back.
-    pub(super) fn forget_tombstone(&mut self, key: &str) -> Result<()> {
+    /// The document is back, in the collection of this number. Where that is another one than before, the tombstone stays under a key of its own, so that
+    /// who follows the old collection hears that the document is gone from there.
+    pub(super) fn forget_tombstone(&mut self, key: &str, collection: u32) -> Result<()> {
         let mut tombstones = self.storage.table_mut(schema::TOMBSTONES)?;
-        if !tombstones.is_empty() {
-            tombstones.delete(key.as_bytes())?;
+        if tombstones.is_empty() {
+            return Ok(());
         }
+        let Some(row) = tombstones.read().get(key.as_bytes())? else { return Ok(()) };
+        let columns: Vec<Vec<u8>> = (0..schema::column::CONTENT).map(|at| row.column(at).to_vec()).collect();
+        tombstones.delete(key.as_bytes())?;
+        let left = &columns[schema::column::COLLECTION];
+        if *left == collection.to_be_bytes() {
+            return Ok(());
+        }
+        let mut moved = vec![schema::MOVED];
+        moved.extend_from_slice(left);
+        moved.extend_from_slice(key.as_bytes());
+        let builder = self.state.row.push(&moved);
+        for (at, column) in columns.iter().enumerate().skip(1) {
+            match at {
+                schema::column::ID if column.is_empty() => builder.push(key.as_bytes()),
+                _ => builder.push(column),
+            };
+        }
+        let row = builder.finish()?;
+        tombstones.upsert(row)?;
         Ok(())
     }
 

@@ -22,6 +22,27 @@
     // A document may have a property of this name.
     delete Object.prototype.__proto__;
 
+    // ---- times are those of UTC, wherever the server stands ----
+    const PlainDate = Date;
+    for (const part of ['FullYear', 'Month', 'Date', 'Day', 'Hours', 'Minutes', 'Seconds', 'Milliseconds'])
+        for (const verb of ['get', 'set'])
+            if (hasOwn(PlainDate.prototype, verb + part)) PlainDate.prototype[verb + part] = PlainDate.prototype[verb + 'UTC' + part];
+    PlainDate.prototype.getTimezoneOffset = () => 0;
+    PlainDate.prototype.toString = function toString() {
+        return isNaN(dateValue.call(this)) ? 'Invalid Date' : this.toUTCString().replace(',', '');
+    };
+    const withZone = (value) => (typeof value === 'string' && /^[-+]?\d{4,6}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d+)?)?$/.test(value) ? value + 'Z' : value);
+    const { UTC } = PlainDate;
+    const parse = PlainDate.parse;
+    PlainDate.parse = (value) => parse(withZone(String(value)));
+    const UtcDate = new Proxy(PlainDate, {
+        construct: (target, given, made) =>
+            Reflect.construct(target, given.length > 1 ? [UTC(...given)] : given.length === 1 ? [withZone(given[0])] : [], made),
+        apply: () => new PlainDate().toString(),
+    });
+    defineProperty(PlainDate.prototype, 'constructor', { value: UtcDate, writable: true, configurable: true });
+    defineProperty(globalThis, 'Date', { value: UtcDate, writable: true, configurable: true });
+
     // ---- what scripts call ----
     const node = (value) => (value !== null && typeof value === 'object' && hasOwn(value, source) ? value[source] : undefined);
     const text = (value, what) => {
@@ -221,7 +242,7 @@
     // Given to Rust, with every call that makes objects or reads them.
     const shared = {
         source, nothing, callOfNothing, define,
-        date: Date,
+        date: PlainDate,
         // Of what only pretends to be a date there is none.
         dateValue: (value) => { try { return dateValue.call(value); } catch { return undefined; } },
         wellFormed, shown: (value) => wellFormed(shown(value) ?? 'undefined'),
@@ -262,6 +283,8 @@
             freeze(next);
         }
     };
+    // A name that nobody declared is undefined when it is read, as index functions in the wild expect; assigning to it stays an error.
+    Object.setPrototypeOf(globalThis, new Proxy(freeze(Object.create(Object.prototype)), { get: () => undefined }));
     // What is reached through syntax alone.
     const hidden = [
         ...constructors, ...constructors.map((prototype) => prototype.prototype), [][Symbol.iterator](), ''[Symbol.iterator](), new Map()[Symbol.iterator](), new Set()[Symbol.iterator](),

@@ -185,6 +185,10 @@ fn reading_from_nothing_gives_nothing() {
     );
     check("this.nope.push(1); this.q = this.s.foo", "missing");
     check("this.q = typeof this.nope?.x", "\"undefined\"");
+    check(
+        "this.q = [undeclared, undeclared.x, typeof undeclared, undeclared.f()]",
+        r#"[null,null,"undefined",null]"#,
+    );
     assert!(failure("this.nope.x = 1").to_string().contains("undefined"));
     assert!(failure("this.s.foo()").to_string().contains("function"));
 }
@@ -242,6 +246,24 @@ fn functions_of_patches() {
         store.includes,
         [(IncludeKind::Document, "p/2".to_owned()), (IncludeKind::CompareExchange, "k".to_owned())]
     );
+}
+
+#[test]
+fn dates_are_those_of_utc() {
+    check("this.q = new Date(2020, 1, 2, 3, 4, 5, 6)", "\"2020-02-02T03:04:05.0060000Z\"");
+    check(
+        "this.q = [new Date('2020-01-01T05:00:00').getHours(), new Date(2020, 0, 1).getTimezoneOffset()]",
+        "[5,0]",
+    );
+    check(
+        "const d = new Date(0); d.setHours(7); this.q = [d, d instanceof Date, new Date(d) - d, Date.parse('2020-01-01T00:00:00')]",
+        "[\"1970-01-01T07:00:00.0000000Z\",true,0,1577836800000]",
+    );
+    check(
+        "this.q = [String(new Date(0)), String(new Date('x')), typeof Date(), new Date('2020-05-05T01:02:03.1234567Z')]",
+        "[\"Thu 01 Jan 1970 00:00:00 GMT\",\"Invalid Date\",\"string\",\"2020-05-05T01:02:03.1230000Z\"]",
+    );
+    check("class D extends Date {} this.q = new D(2020, 0, 1)", "\"2020-01-01T00:00:00.0000000Z\"");
 }
 
 #[test]

@@ -53,6 +53,12 @@ impl Lowering<'_> {
                     if let Some(class) = self.static_class(target) {
                         return self.static_call(node, &class, &name, name_node, arguments);
                     }
+                    if let Some(class) = self.source_class(target) {
+                        let values = self.arguments(arguments)?;
+                        return self
+                            .source_call(node, Some(&class), &name, None, &values)
+                            .unwrap_or_else(|| Err(self.unsupported(node, &format!("{class}.{name}"))));
+                    }
                 }
                 let target = self.expression(target)?;
                 self.method(node, target, name_node, arguments)
@@ -166,7 +172,10 @@ impl Lowering<'_> {
             _ => {}
         }
         let Some(method) = Method::named(&name) else {
-            return Err(self.unsupported(name_node, &name));
+            return match self.source_call(node, None, &name, Some(target), arguments) {
+                Some(called) => called,
+                None => Err(self.unsupported(name_node, &name)),
+            };
         };
         if of.is_some() && !matches!(method, Method::Value | Method::Cast) {
             return Err(self.unsupported(name_node, &format!("{name}<>")));
@@ -288,6 +297,11 @@ impl Lowering<'_> {
             "nameof" => {
                 let [of] = nodes[..] else { return Err(self.wrong_count(node, name, "1", nodes.len())) };
                 return Ok(Expr::Text(self.text(of).rsplit('.').next().unwrap_or_default().trim().into()));
+            }
+            // Methods of one class call each other by name alone.
+            _ if !self.calling.is_empty() => {
+                let called = self.source_call(node, None, name, None, &nodes);
+                return called.unwrap_or_else(|| Err(self.unsupported(node, name)));
             }
             _ => return Err(self.unsupported(node, name)),
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use regex::Regex;
 use tree_sitter::Node;
 
+use super::sources::{Declared, Sources};
 use super::syntax::{Syntax, children, named};
 use crate::error::CompileError;
 use crate::program::{Comparison, Expr, Lambda, Member, Operator, Program, Slot, Type};
@@ -43,16 +44,9 @@ pub(crate) fn lower(
     role: Role,
     sources: &BTreeMap<String, String>,
 ) -> Result<Lowered, CompileError> {
-    if let Some(name) = sources.keys().next() {
-        return Err(CompileError {
-            message: format!("additional sources in C# are not supported: `{name}`"),
-            line: 1,
-            column: 1,
-            construct: "additional source".to_owned(),
-        });
-    }
+    let sources = Sources::parse(sources)?;
     let syntax = Syntax::of_expression(text)?;
-    let mut lowering = Lowering::new(&syntax, role);
+    let mut lowering = Lowering::new(&syntax, role, sources.declared());
     let root = syntax.expression()?;
     let body = lowering.expression(root)?;
     let Some(source) = lowering.source.take() else {
@@ -80,17 +74,23 @@ pub(super) struct Lowering<'s> {
     name_numbers: HashMap<Box<str>, u32>,
     pub(super) patterns: Vec<Regex>,
     /// The variables that are in scope, the innermost last.
-    scope: Vec<(String, Slot)>,
+    pub(super) scope: Vec<(String, Slot)>,
     slots: u32,
     depth: u32,
     pub(super) source: Option<Source>,
     pub(super) loads: Vec<Box<str>>,
     pub(super) uses_compare_exchange: bool,
     pub(super) has_dynamic_fields: bool,
+    /// What the additional sources declare.
+    pub(super) declared: Declared<'s>,
+    /// The methods of additional sources that are being put in, by their nodes.
+    pub(super) calling: Vec<usize>,
+    /// How many expressions there are so far.
+    pub(super) expressions: u32,
 }
 
 impl<'s> Lowering<'s> {
-    fn new(syntax: &'s Syntax, role: Role) -> Lowering<'s> {
+    fn new(syntax: &'s Syntax, role: Role, declared: Declared<'s>) -> Lowering<'s> {
         Lowering {
             syntax,
             role,
@@ -104,6 +104,9 @@ impl<'s> Lowering<'s> {
             loads: Vec::new(),
             uses_compare_exchange: false,
             has_dynamic_fields: false,
+            declared,
+            calling: Vec::new(),
+            expressions: 0,
         }
     }
 
@@ -176,6 +179,7 @@ impl<'s> Lowering<'s> {
         if self.depth >= DEPTH_MAX {
             return Err(self.refuse(node, "", format!("expressions may be {DEPTH_MAX} deep")));
         }
+        self.count(node)?;
         self.depth += 1;
         let result = self.expression_at(node);
         self.depth -= 1;
@@ -278,7 +282,10 @@ impl<'s> Lowering<'s> {
         match (name, self.role) {
             ("docs", Role::Map) => self.source(node, SourceKind::Documents, Collections::All, None),
             ("results", Role::Reduce) => self.source(node, SourceKind::Documents, Collections::All, None),
-            _ => Err(self.refuse(node, name, format!("`{name}` is not known here"))),
+            _ => match self.source_constant(None, name) {
+                Some(constant) if !self.calling.is_empty() => constant,
+                _ => Err(self.refuse(node, name, format!("`{name}` is not known here"))),
+            },
         }
     }
 
@@ -378,6 +385,11 @@ impl<'s> Lowering<'s> {
         }
         if let Some(class) = self.static_class(target) {
             return self.static_member(node, &class, name);
+        }
+        if let Some(class) = self.source_class(target)
+            && let Some(constant) = self.source_constant(Some(&class), name)
+        {
+            return constant;
         }
         let target = self.boxed(target)?;
         Ok(self.member_of(target, name, node))
@@ -683,7 +695,7 @@ impl<'s> Lowering<'s> {
     }
 
     /// Statements that end in `return`: declarations, conditions, the result.
-    fn block(&mut self, block: Node<'_>, statements: &[Node<'_>]) -> Lower<Expr> {
+    pub(super) fn block(&mut self, block: Node<'_>, statements: &[Node<'_>]) -> Lower<Expr> {
         let mut variables = Vec::new();
         for (place, statement) in statements.iter().enumerate() {
             let result = match statement.kind() {

@@ -7,6 +7,7 @@ mod lower;
 mod objects;
 mod patterns;
 mod queries;
+mod sources;
 mod statics;
 mod syntax;
 

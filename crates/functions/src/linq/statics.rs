@@ -52,6 +52,16 @@ impl Lowering<'_> {
         Some(name.to_owned())
     }
 
+    /// The class of an additional source that a node names, if it does.
+    pub(super) fn source_class(&self, node: Node<'_>) -> Option<String> {
+        if !matches!(node.kind(), "identifier" | "member_access_expression" | "qualified_name") {
+            return None;
+        }
+        let text: String = self.text(node).chars().filter(|c| !c.is_whitespace()).collect();
+        let is_variable = self.lookup(text.split('.').next().unwrap_or_default()).is_some();
+        (!is_variable && self.declared.has_class(&text)).then_some(text)
+    }
+
     /// `Class.Name`.
     pub(super) fn static_member(&mut self, node: Node<'_>, class: &str, name: &str) -> Lower<Expr> {
         let max = Date { ticks: TICKS_MAX, zone: Zone::Unspecified };

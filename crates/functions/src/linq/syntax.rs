@@ -29,6 +29,16 @@ impl Syntax {
         Syntax::parse(format!("{PREFIX}{trimmed}\n;"))
     }
 
+    /// Parses the file of an additional source.
+    pub(crate) fn of_file(text: &str) -> Result<Syntax, CompileError> {
+        Syntax::parse(text.to_owned())
+    }
+
+    /// The root of the tree.
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
     fn parse(text: String) -> Result<Syntax, CompileError> {
         if text.len() > TEXT_SIZE_MAX {
             return Err(refused(1, 1, "", format!("the text has more than {TEXT_SIZE_MAX} bytes")));

@@ -3,7 +3,7 @@
 //! A reduce function that does nothing but add up needs not be run: its packs are rows ([`Columns`]). Any other one gets documents. Automatic indexes always
 //! add up; their maps are in `auto.rs`.
 
-use jackdaw_document::{Context, Document, Mode, Value as DocumentValue};
+use jackdaw_document::{Context, Document, Mode, Style, Value as DocumentValue};
 use jackdaw_functions::{Combine, Entry, Limits, Reduce, ReduceRunner, RuntimeError, Value};
 
 use super::auto::AutoMap;
@@ -13,6 +13,7 @@ use super::error::Result;
 use super::key::{Key, KeyValue, hash};
 use super::pack::{append_document, documents};
 use super::reduction::{ReduceError, Reducer, Reduction};
+use super::view::parsed;
 use crate::auto::AutoDefinition;
 
 /// What an index groups by and how it reduces.
@@ -101,6 +102,18 @@ impl Grouping {
                 each(built.map_err(super::Error::from)?)
             }
         }
+    }
+}
+
+impl Grouping {
+    /// A pack of a key as JSON: its document, or an array of them when there is not exactly one.
+    pub fn show(&self, key: &[u8], pack: &[u8]) -> Result<serde_json::Value> {
+        let mut shown = Vec::new();
+        self.results(key, pack, &Context::new(), |document| {
+            shown.push(parsed(&document.to_json(Style::Compact))?);
+            Ok::<(), super::Error>(())
+        })?;
+        Ok(if shown.len() == 1 { shown.remove(0) } else { serde_json::Value::Array(shown) })
     }
 }
 

@@ -71,4 +71,4 @@ pub use pack::{append_document, documents};
 pub use reduction::{DocumentReduction, ReduceError, Reducer, Reduction};
 pub use snapshot::{ChangedKey, ChangedKeys, KeyResult, Reduced, Snapshot, Statistics};
 pub use update::Cost;
-pub use view::{Show, show_documents, show_key};
+pub use view::{Around, Show, show_key};

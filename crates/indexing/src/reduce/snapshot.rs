@@ -103,6 +103,30 @@ impl Snapshot {
         Ok(())
     }
 
+    /// As [`Snapshot::each_result`], of `count` keys from the one with number `start` on.
+    pub fn some_results<E: From<Error>>(
+        &self,
+        start: usize,
+        count: usize,
+        mut each: impl FnMut(KeyResult<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let keys = self.transaction.tree(Trees::KEYS).map_err(Error::from)?;
+        let mut entries = keys.iter().map_err(Error::from)?;
+        let mut at = 0;
+        while let Some((key, bytes)) = entries.next().map_err(Error::from)? {
+            if at >= start.saturating_add(count) {
+                break;
+            }
+            if at >= start {
+                let record = record(key, bytes)?;
+                let full = record.full_key.unwrap_or(key);
+                each(KeyResult { key: full, stored: key, pack: record.partial, count: record.count })?;
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
     /// The keys whose results changed after a mark, each once, in their order. What was acknowledged is not listed any more.
     pub fn changed(&self, after: Mark) -> Result<ChangedKeys<'_>> {
         let lists = self.transaction.tree(Trees::CHANGED)?;

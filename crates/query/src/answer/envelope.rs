@@ -76,7 +76,7 @@ pub(crate) fn before_result(layout: Layout, given: u64, out: &mut Vec<u8>) {
 pub(crate) fn after_result(
     layout: Layout,
     start: usize,
-    context: &Context,
+    context: &mut Option<Context>,
     columns: &mut Vec<String>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -85,8 +85,10 @@ pub(crate) fn after_result(
         Layout::Lines => out.extend_from_slice(b"}\r\n"),
         Layout::Csv => {
             let text = out.split_off(start);
+            let context = context.get_or_insert_with(Context::new);
             let printed = context.parse(&text)?;
             stream::print_csv(&printed.root(), columns, out);
+            context.reset();
         }
     }
     Ok(())
@@ -113,7 +115,7 @@ pub(crate) fn print_includes(
         print_document(&document, Fields::All, out);
     }
     out.push(b'}');
-    if !run.plan.wanted.exchange.is_empty() {
+    if !run.plan.wanted.exchange.is_empty() || includes.has_keys() {
         json::name(out, "CompareExchangeValueIncludes");
         includes.print_compare_exchange(run.snapshot(), out)?;
     }

@@ -11,7 +11,7 @@ pub(crate) fn name(out: &mut Vec<u8>, name: &str) {
 
 /// Appends a comma where one is needed before the next element or property.
 pub(crate) fn separate(out: &mut Vec<u8>) {
-    if !matches!(out.last(), None | Some(b'[' | b'{' | b':')) {
+    if !matches!(out.last(), None | Some(b'[' | b'{' | b':' | b',')) {
         out.push(b',');
     }
 }

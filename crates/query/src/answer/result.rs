@@ -4,7 +4,7 @@ use jackdaw_database::{Fields, StoredDocument, append_json_string, clock, metada
 use jackdaw_document::{Style, Value};
 
 use crate::answer::json;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parameters::Scalar;
 use crate::plan::field::{Found, Origin};
 use crate::plan::projection::{Item, ItemValue};
@@ -71,8 +71,62 @@ pub(crate) fn print_projection_metadata(
     from_index: bool,
     out: &mut Vec<u8>,
 ) {
+    print_metadata_of_projection(row, None, is_projection, from_index, out);
+}
+
+/// Appends what a script made, with the metadata that it gave it; where its content ends.
+///
+/// Error: it made something else than an object.
+pub(crate) fn print_made(
+    row: &Row<'_>,
+    made: &Value<'_>,
+    fields: Fields,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
+    let object = match made {
+        Value::Null => None,
+        made => Some(made.as_object().ok_or_else(|| {
+            let found = made.type_name();
+            Error::InvalidOperation(format!(
+                "The function of SELECT must return an object, but it returned {found}"
+            ))
+        })?),
+    };
+    out.push(b'{');
+    let mut given = None;
+    for (name, value) in object.iter().flat_map(|object| object.iter()) {
+        if name == metadata::METADATA {
+            given = value.as_object();
+        } else if fields == Fields::All {
+            json::separate(out);
+            Value::Text(name).print_to(out, Style::Compact);
+            out.push(b':');
+            value.print_to(out, Style::Compact);
+        }
+    }
+    let end = out.len();
+    print_metadata_of_projection(row, given.as_ref(), true, row.document.is_none(), out);
+    out.push(b'}');
+    Ok(end)
+}
+
+fn print_metadata_of_projection(
+    row: &Row<'_>,
+    given: Option<&jackdaw_document::Object<'_>>,
+    is_projection: bool,
+    from_index: bool,
+    out: &mut Vec<u8>,
+) {
     json::name(out, metadata::METADATA);
     out.push(b'{');
+    for (name, value) in given.iter().flat_map(|given| given.iter()) {
+        if !metadata::is_output_only(&name.to_str()) {
+            json::separate(out);
+            Value::Text(name).print_to(out, Style::Compact);
+            out.push(b':');
+            value.print_to(out, Style::Compact);
+        }
+    }
     if is_projection {
         json::bool(out, "@projection", true);
     }
@@ -111,6 +165,13 @@ pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mu
         {
             continue;
         }
+        if let ItemValue::Field(Origin::Result, path) = &item.value
+            && row.is_stored(path.text())
+            && row.document.is_none()
+            && run.stored_field(row, path.text()).is_none()
+        {
+            continue;
+        }
         json::name(out, &item.name);
         print_value(run, row, &item.value, out)?;
     }
@@ -123,7 +184,10 @@ fn print_value(run: &Run<'_>, row: &Row<'_>, value: &ItemValue, out: &mut Vec<u8
             if *origin == Origin::Result
                 && let Some(value) = run.stored_field(row, path.text())
             {
-                value.print_to(out, Style::Compact);
+                match row.key {
+                    Some(_) => print_stored(&value, out),
+                    None => value.print_to(out, Style::Compact),
+                }
                 return Ok(());
             }
             print_found_value(&row.find(*origin, path), out);
@@ -171,6 +235,26 @@ fn print_value(run: &Run<'_>, row: &Row<'_>, value: &ItemValue, out: &mut Vec<u8
         }
     }
     Ok(())
+}
+
+/// A stored field: an index of documents stores text, whatever it was made of.
+fn print_stored(value: &Value<'_>, out: &mut Vec<u8>) {
+    match value {
+        Value::Number(_) | Value::Bool(_) => {
+            out.push(b'"');
+            value.print_to(out, Style::Compact);
+            out.push(b'"');
+        }
+        Value::Array(array) => {
+            out.push(b'[');
+            for value in array.iter() {
+                json::separate(out);
+                print_stored(&value, out);
+            }
+            out.push(b']');
+        }
+        value => value.print_to(out, Style::Compact),
+    }
 }
 
 fn print_found_value(found: &Found<'_>, out: &mut Vec<u8>) {

@@ -375,7 +375,11 @@ fn range(
                         (FacetRange { field: part.field, low, high }, format!("{texts} and {shown}"))
                     }
                     Some(_) => {
-                        return Err(Error::invalid(text, junction.span, "A range of a facet is of one field"));
+                        return Err(Error::invalid(
+                            text,
+                            junction.span,
+                            "A range of a facet is of one field",
+                        ));
                     }
                 });
             }

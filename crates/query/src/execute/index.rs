@@ -6,23 +6,26 @@ use std::sync::Arc;
 
 use jackdaw_database::Snapshot;
 use jackdaw_document::{Document, Value};
+use jackdaw_indexing::definition::FieldStorage;
 use jackdaw_indexing::{Cutoff, Index, View};
 use jackdaw_search::{Hit, Query, Sort, SortBy};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::answer::envelope::Layout;
+use crate::answer::envelope::{self, Layout};
+use crate::answer::json;
 use crate::error::{Error, Result};
 use crate::execute::collection::Outcome;
+use crate::execute::extras::Extras;
 use crate::execute::{facets, suggestions};
 use crate::plan::field::Origin;
 use crate::plan::projection::{ItemValue, Projection};
 use crate::request::ProjectionBehavior;
 use crate::row::{Distance, Row};
-use crate::run::{Results, Run, SourceState};
+use crate::run::{Counts, Results, Run, SourceState};
 use crate::search::condition::Conditions;
 use crate::search::names::Names;
 use crate::search::order::sorts;
-use crate::sink::Sink;
+use crate::sink::{Head, Sink};
 
 /// Hits taken at once; more are streamed.
 const PAGE_MAX: u64 = 2048;
@@ -152,7 +155,7 @@ pub(crate) fn run(
     let given_first = skip + page.hits.len() as u64;
     let mut results = Results::begin(run, layout, state, skip, out, sink);
     results.counts.skipped += page.skipped_duplicates;
-    let hits = Hits { run, opened };
+    let mut hits = Hits { run, opened, extras: Extras::new(run, opened, &query)? };
     let mut goes_on = ControlFlow::Continue(());
     for hit in page.hits {
         goes_on = hits.add(&hit, &mut results)?;
@@ -163,23 +166,61 @@ pub(crate) fn run(
     if !is_all && goes_on.is_continue() {
         hits.add_rest(&query, &sorts, distinct_keys, given_first, &mut results)?;
     }
+    if let Some(extras) = &hits.extras {
+        results.extras.push(b',');
+        extras.print(&mut results.extras);
+    }
     results.finish().map(|()| Outcome::Answered)
 }
 
 /// Answers with what the index holds of each hit.
-pub(crate) fn entries(_: &Run<'_>, _: &Opened, _: &mut Vec<u8>, _: &mut dyn Sink) -> Result<Outcome> {
-    Err(Error::NotSupported("debug=entries: not supported by this version of the server.".to_owned()))
+pub(crate) fn entries(
+    run: &Run<'_>,
+    opened: &Opened,
+    out: &mut Vec<u8>,
+    sink: &mut dyn Sink,
+) -> Result<Outcome> {
+    let mut state = opened.state(run)?;
+    let searcher = opened.view.searcher();
+    let names = opened.names(run);
+    let query = Conditions { run, names, searcher }.query()?;
+    let to_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let take = run.paging.take.min(PAGE_MAX);
+    let page =
+        searcher.search(&query, &sorts(run, &names)?, to_size(run.paging.skip), to_size(take), false)?;
+    state.total = i64::try_from(page.total).unwrap_or(i64::MAX);
+    sink.begin(Head { etag: state.etag });
+    envelope::begin(Layout::Answer, &state, out);
+    for hit in &page.hits {
+        json::separate(out);
+        out.push(b'{');
+        for (name, terms) in searcher.entry(hit.place)? {
+            match &*terms {
+                [term] => json::string(out, &name, term),
+                terms => json::strings(out, &name, terms.iter().map(String::as_str)),
+            }
+        }
+        if !opened.is_map_reduce() {
+            json::string(out, "id()", &hit.key);
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"],\"Includes\":{}");
+    envelope::print_state(run, &state, &Counts::default(), out);
+    out.push(b'}');
+    Ok(Outcome::Answered)
 }
 
 /// Makes rows of hits.
-struct Hits<'h> {
+struct Hits<'h, 'e> {
     run: &'h Run<'h>,
     opened: &'h Opened,
+    extras: Option<Extras<'e>>,
 }
 
-impl<'h> Hits<'h> {
+impl<'h> Hits<'h, '_> {
     /// Takes one hit. A document that is gone since it was indexed is left out.
-    fn add(&self, hit: &Hit, results: &mut Results<'h, '_>) -> Result<ControlFlow<()>> {
+    fn add(&mut self, hit: &Hit, results: &mut Results<'h, '_>) -> Result<ControlFlow<()>> {
         let stored = match hit.stored.is_empty() {
             true => None,
             false => Some(Document::open(&hit.stored)?.root()),
@@ -196,6 +237,7 @@ impl<'h> Hits<'h> {
         };
         if !self.opened.is_map_reduce() {
             row.key = Some(&hit.key);
+            row.index = Some(&self.opened.index);
             if !self.is_answered_by_index(stored.as_ref()) {
                 row.document = self.run.snapshot().document(&hit.key)?;
                 if row.document.is_none() {
@@ -203,7 +245,13 @@ impl<'h> Hits<'h> {
                 }
             }
         }
-        results.add(row)
+        let given = results.counts.given;
+        let Some(extras) = &mut self.extras else { return results.add(row) };
+        let goes_on = results.add_ref(&mut row)?;
+        if results.counts.given > given {
+            extras.note(hit, &row)?;
+        }
+        Ok(goes_on)
     }
 
     /// Whether the stored fields are all that is selected, so that the document is not needed.
@@ -220,15 +268,18 @@ impl<'h> Hits<'h> {
         }
         let Some(stored) = stored.and_then(Value::as_object) else { return false };
         items.iter().all(|item| match &item.value {
-            ItemValue::Field(Origin::Result, path) => stored.contains(path.text()),
-            ItemValue::Constant(_) | ItemValue::Parameter(_) => true,
+            ItemValue::Field(Origin::Result, path) => {
+                stored.contains(path.text())
+                    || self.opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes)
+            }
+            ItemValue::Constant(_) | ItemValue::Parameter(_) | ItemValue::Id(Origin::Result) => true,
             _ => false,
         })
     }
 
     /// Goes on where the first page ended.
     fn add_rest(
-        &self,
+        &mut self,
         query: &Query,
         sorts: &[Sort],
         distinct_keys: bool,
@@ -286,8 +337,7 @@ fn check_projection(run: &Run<'_>, opened: &Opened) -> Result<()> {
     let Projection::Fields { items, .. } = &run.plan.projection else { return Ok(()) };
     for item in items {
         if let ItemValue::Field(Origin::Result, path) = &item.value {
-            let is_stored = opened.index.field_options(path.text()).storage
-                == Some(jackdaw_indexing::definition::FieldStorage::Yes);
+            let is_stored = opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes);
             if !is_stored {
                 return Err(Error::Invalid(format!(
                     "Could not extract field '{}' from index '{}', because it is not stored",

@@ -9,6 +9,9 @@ pub(crate) mod include;
 pub(crate) mod needs;
 pub(crate) mod projection;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use jackdaw_indexing::auto::AutoDefinition;
 use jackdaw_rql::tree::{Call, ComparisonOperator, Expression, Path, Query, SourceKind, Value};
 
@@ -30,6 +33,28 @@ pub(crate) struct Plan {
     pub(crate) filter: Option<Condition>,
     pub(crate) projection: Projection,
     pub(crate) wanted: Wanted,
+    /// How long a run takes, from the latest ones.
+    pub(crate) cost: Cost,
+}
+
+/// How long runs of a plan take: a moving average in nanoseconds; 0 before the first.
+#[derive(Debug, Default)]
+pub(crate) struct Cost(AtomicU64);
+
+impl Cost {
+    /// A run took so long. What others note at the same time may be lost, which does no harm.
+    pub(crate) fn note(&self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let before = self.0.load(Ordering::Relaxed);
+        // A run that is much slower than others counts at once.
+        let after = if before == 0 || took > before * 4 { took } else { before - before / 8 + took / 8 };
+        self.0.store(after.max(1), Ordering::Relaxed);
+    }
+
+    /// What is to be expected, once there was a run.
+    pub(crate) fn expected(&self) -> Option<Duration> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|cost| *cost > 0).map(Duration::from_nanos)
+    }
 }
 
 /// The way to the results.
@@ -142,7 +167,8 @@ impl Plan {
         let projection = Projection::new(&tree, &aliases, text)?;
         let wanted = Wanted::new(&tree.include, &aliases, text)?;
         let access = access(&tree, &aliases, text)?;
-        Ok(Plan { text: text.into(), access, aliases, loads, filter, projection, wanted, tree })
+        let cost = Cost::default();
+        Ok(Plan { text: text.into(), access, aliases, loads, filter, projection, wanted, tree, cost })
     }
 
     /// Whether what is answered depends on documents other than those of the source.

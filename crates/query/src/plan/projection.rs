@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jackdaw_functions::javascript::Projection as Script;
 use jackdaw_rql::tree::{Call, Expression, Projection as Selected, Query, SelectItem};
 
 use crate::error::{Error, Result};
@@ -19,8 +20,7 @@ pub(crate) enum Projection {
     /// Properties.
     Fields { items: Vec<Item>, distinct: bool },
     /// What a function in JavaScript makes of each.
-    #[allow(dead_code, reason = "the engine comes with the next step")]
-    Script { code: String, arguments: Vec<Origin>, distinct: bool },
+    Script { script: Script, arguments: Vec<Origin>, looks_elsewhere: bool, distinct: bool },
     /// `select facet(..)`; the arguments are read from the tree.
     Facets,
     /// `select suggest(..)`.
@@ -59,7 +59,7 @@ impl Projection {
                         "Use of select function body requires that aliases will be defined, but none had";
                     return Err(Error::invalid(text, code.span, message));
                 }
-                return script(tree, format!("return {{{}}};", code.text), all(aliases), distinct);
+                return script(tree, format!("return {{{}}};", code.text), aliases, text, distinct);
             }
             Selected::Items(items) => items,
         };
@@ -113,9 +113,7 @@ impl Projection {
     /// Whether results depend on documents and values other than those found.
     pub(crate) fn looks_elsewhere(&self) -> bool {
         match self {
-            Projection::Script { code, .. } => {
-                ["load", "cmpxchg", "include"].iter().any(|name| code.contains(name))
-            }
+            Projection::Script { looks_elsewhere, .. } => *looks_elsewhere,
             Projection::Fields { items, .. } => {
                 items.iter().any(|item| matches!(item.value, ItemValue::CompareExchange(_)))
             }
@@ -166,10 +164,16 @@ fn of_function(
         arguments.push(path.span.of(text).to_owned());
     }
     let code = format!("return {}({});", call.name, arguments.join(", "));
-    script(tree, code, all(aliases), distinct)
+    script(tree, code, aliases, text, distinct)
 }
 
-fn script(tree: &Query<'_>, code: String, arguments: Vec<Origin>, distinct: bool) -> Result<Projection> {
+fn script(
+    tree: &Query<'_>,
+    code: String,
+    aliases: &Aliases,
+    text: &str,
+    distinct: bool,
+) -> Result<Projection> {
     let mut whole = String::new();
     for declaration in &tree.declarations {
         if declaration.body.language != jackdaw_rql::tree::CodeLanguage::JavaScript {
@@ -185,7 +189,13 @@ fn script(tree: &Query<'_>, code: String, arguments: Vec<Origin>, distinct: bool
             declaration.body.text
         );
     }
-    Ok(Projection::Script { code: whole + &code, arguments, distinct })
+    whole += &code;
+    let names: Vec<&str> =
+        aliases.source().into_iter().chain(aliases.loads().iter().map(String::as_str)).collect();
+    let script = Script::compile(&whole, &names)
+        .map_err(|error| Error::invalid(text, tree.span, format!("Could not parse: {error}")))?;
+    let looks_elsewhere = ["load", "cmpxchg", "include"].iter().any(|name| whole.contains(name));
+    Ok(Projection::Script { script, arguments: all(aliases), looks_elsewhere, distinct })
 }
 
 impl Item {

@@ -1,6 +1,8 @@
 //! The terms of RavenDB 5.4's analyzers, as its `/indexes/terms` answered for the texts of `tests/data/analyzers.json` (but for
 //! characters outside the basic plane, which its answers show as two replacement characters).
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -110,10 +110,11 @@ impl Parser<'_> {
                 occur = Occur::MustNot;
             }
             self.space();
-            if and && let Some((left, _)) = clauses.last_mut() {
-                if *left == Occur::Should {
-                    *left = Occur::Must;
-                }
+            if and
+                && let Some((left, _)) = clauses.last_mut()
+                && *left == Occur::Should
+            {
+                *left = Occur::Must;
             }
             if let Some(query) = self.clause(field, depth)? {
                 clauses.push((occur, query));

@@ -71,7 +71,11 @@ impl Compiler<'_> {
 
     /// A field is between two values.
     pub(super) fn range(&self, place: &Arc<Place>, low: &Bound, high: &Bound, exact: bool) -> Result<Boxed> {
-        if let Some(ends) = number_ends(low, high) {
+        // Where no entry has a date, texts that look like dates compare as texts.
+        let ends = number_ends(low, high).filter(|ends| {
+            !matches!(ends, Some((Domain::Date, ..))) || self.has(place, |numbers| numbers.dates.is_some())
+        });
+        if let Some(ends) = ends {
             let Some((domain, from, to)) = ends else { return Ok(Box::new(EmptyQuery)) };
             let place = Arc::clone(place);
             return Ok(self.set(move |segment, layout| segment.between(layout, &place, domain, from, to)));
@@ -177,13 +181,11 @@ pub(crate) fn number_ends(low: &Bound, high: &Bound) -> Option<Option<(Domain, u
     })
 }
 
-/// The ends of a range of texts in the dictionary, each with whether it counts itself.
-pub(crate) fn text_ends(
-    place: &Place,
-    low: &Bound,
-    high: &Bound,
-    exact: bool,
-) -> ((Vec<u8>, bool), Option<(Vec<u8>, bool)>) {
+/// An end of a range in the dictionary, and whether it counts itself.
+pub(crate) type End = (Vec<u8>, bool);
+
+/// The ends of a range of texts in the dictionary.
+pub(crate) fn text_ends(place: &Place, low: &Bound, high: &Bound, exact: bool) -> (End, Option<End>) {
     let end = |bound: &Bound| match bound {
         Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null) => None,
         Bound::Included(value) => Some((place.term(&place.fold(&plain_text(value), exact)), true)),

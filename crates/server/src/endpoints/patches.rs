@@ -158,6 +158,8 @@ pub(crate) fn print_command(
     json::string(out, "PatchStatus", result.status.name());
     if kind == "PATCH" {
         json::raw(out, "Debug", b"null");
+    } else {
+        json::number(out, "Etag", result.stored.as_ref().map_or(0, |stored| stored.etag));
     }
     if returns_document {
         json::name(out, "ModifiedDocument");

@@ -8,6 +8,7 @@ use crate::request::DatabaseRequest;
 use crate::response::Response;
 use crate::routes::Routes;
 use crate::wire::database_record::settings_of;
+use crate::wire::indexes;
 
 pub(crate) fn routes(routes: &mut Routes) {
     routes.database(Method::GET, "/admin/record", record);
@@ -16,7 +17,9 @@ pub(crate) fn routes(routes: &mut Routes) {
 }
 
 async fn record(request: DatabaseRequest) -> Result<Response> {
-    Response::of(&request.database.record().to_wire())
+    let mut record = request.database.record().to_wire();
+    indexes::add_to_record(request.database.indexes(), &mut record);
+    Response::of(&record)
 }
 
 async fn settings(request: DatabaseRequest) -> Result<Response> {

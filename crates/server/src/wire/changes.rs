@@ -160,7 +160,13 @@ mod tests {
             ("unwatch-operation", "17", Action::Unwatch(Topic::Operation(17))),
             ("watch-topology-change", r#""""#, Action::Watch(Topic::Topology)),
             ("watch-aggressive-caching", "null", Action::Watch(Topic::Staleness)),
-            ("watch-indexes", "null", Action::Nothing),
+            ("watch-indexes", "null", Action::Watch(Topic::AllIndexes)),
+            (
+                "watch-index",
+                r#""Orders/ByCompany""#,
+                Action::Watch(Topic::Index("Orders/ByCompany".to_owned())),
+            ),
+            ("watch-counters", "null", Action::Nothing),
             ("unwatch-document-counters", r#""users/1""#, Action::Nothing),
         ] {
             let text = format!(r#"{{"CommandId":1,"Command":"{command}","Param":{param}}}"#);

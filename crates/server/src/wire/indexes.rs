@@ -2,7 +2,7 @@
 
 use jackdaw_database::clock::date_text;
 use jackdaw_indexing::definition::{FieldOptions, IndexDefinition};
-use jackdaw_indexing::{BatchStatistics, CollectionStatistics, Index, IndexingError};
+use jackdaw_indexing::{BatchStatistics, CollectionStatistics, Index, Indexes, IndexingError};
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
@@ -46,8 +46,25 @@ fn field(options: &FieldOptions) -> Value {
     })
 }
 
+/// Fills in the definitions in the record of a database. A replacement is not there until it has taken its place.
+pub(crate) fn add_to_record(indexes: &Indexes, record: &mut Value) {
+    let (mut given, mut auto) = (Map::new(), Map::new());
+    for index in indexes.list() {
+        let name = index.name();
+        if let Some(definition) = index.auto_definition() {
+            auto.insert(name.clone(), definition.to_record(&name));
+        } else if let Some(definition) = index.given_definition()
+            && definition.name == name
+        {
+            given.insert(name, recorded(&index, &definition));
+        }
+    }
+    record["Indexes"] = Value::Object(given);
+    record["AutoIndexes"] = Value::Object(auto);
+}
+
 /// A definition as it stands in the record of a database.
-pub(crate) fn recorded(index: &Index, given: &IndexDefinition) -> Value {
+fn recorded(index: &Index, given: &IndexDefinition) -> Value {
     let mut out = definition(index);
     if let Value::Object(out) = &mut out {
         let name = |value: Option<&'static str>| value.map_or(Value::Null, Value::from);

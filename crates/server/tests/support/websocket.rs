@@ -115,7 +115,7 @@ impl WebSocket {
 
     /// What has come so far, up to the confirmation of a command that is sent now and does nothing.
     pub(crate) fn messages(&mut self) -> Vec<Value> {
-        self.command("watch-indexes", Value::Null);
+        self.command("watch-counters", Value::Null);
         self.messages.drain(..).collect()
     }
 

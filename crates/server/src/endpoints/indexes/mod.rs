@@ -1,6 +1,7 @@
 //! Indexes: definitions, what may be done with them, and what they tell. All of it may wait for the disk, so all of it blocks elsewhere.
 
 mod admin;
+mod debug;
 mod definitions;
 mod extensions;
 mod statistics;
@@ -15,6 +16,7 @@ use crate::routes::Routes;
 
 pub(crate) fn routes(routes: &mut Routes) {
     admin::routes(routes);
+    debug::routes(routes);
     definitions::routes(routes);
     extensions::routes(routes);
     statistics::routes(routes);
