@@ -46,14 +46,6 @@ def test_after_saving(indexed):
         assert named(indexed, f"user {n}") == 1
 
 
-def test_after_saving_for_some_indexes(indexed):
-    with indexed.open_session() as session:
-        session.advanced.wait_for_indexes_after_save_changes(lambda wait: wait.with_timeout(datetime.timedelta(seconds=WAIT)).wait_for_indexes(["Users/ByName"]))
-        session.store(User("Ann"), "users/1")
-        session.save_changes()
-    assert named(indexed, "Ann") == 1
-
-
 def test_after_saving_too_long(indexed):
     indexed.maintenance.send(StopIndexingOperation())
     with indexed.open_session() as session:
