@@ -3,6 +3,7 @@
 //! Terms, words, phrases and their combinations are tantivy's own, which score them (BM25 where words are cut from text, the rarity
 //! of the term elsewhere). All else is [`SetQuery`]: a function that gives the entries of a segment, all with the same score.
 
+mod boosts;
 mod lucene;
 mod text;
 mod values;
@@ -149,7 +150,7 @@ impl Compiler<'_> {
         let term = Term::from_field_text(place.terms, &format!("{}{text}", place.prefix));
         let option =
             if place.analyzer.is_keyword() { IndexRecordOption::Basic } else { IndexRecordOption::WithFreqs };
-        Box::new(TermQuery::new(term, option))
+        self.with_boosts(place, Box::new(TermQuery::new(term, option)))
     }
 
     /// The entries that a function finds in each segment.

@@ -78,6 +78,7 @@ fn needs_doubles(value: &FieldValue<'_>) -> bool {
                 || value.is_sign_negative() && *value == 0.0
         }
         FieldValue::Array(values) => values.iter().any(needs_doubles),
+        FieldValue::Boosted { value, .. } => needs_doubles(value),
         _ => false,
     }
 }
@@ -156,6 +157,10 @@ impl FieldCells<'_> {
                         self.cells.column_text(self.layout.columns, &paths[Part::Shape as usize], &text);
                     }
                 }
+            }
+            FieldValue::Boosted { value, boost } => {
+                self.column_double(Part::Boost, f64::from(boost));
+                self.value(value);
             }
             FieldValue::Array(values) => values.iter().for_each(|value| self.value(value)),
         }

@@ -56,6 +56,13 @@ pub enum FieldValue<'a> {
     },
     /// A shape of a spatial field.
     Shape(&'a Shape),
+    /// A value whose field counts so many times as much in this entry's scores.
+    Boosted {
+        /// The value.
+        value: &'a FieldValue<'a>,
+        /// The factor.
+        boost: f32,
+    },
     /// Several values: a term each. Arrays within arrays are flattened. An empty one indexes nothing, but the field exists.
     Array(&'a [FieldValue<'a>]),
 }

@@ -28,7 +28,7 @@ use crate::writer::{Gauge, Writer};
 const FIELDS: &str = "fields";
 
 /// Changes when entries are written in another way.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The least memory of a writer, in bytes: what tantivy needs for one thread.
 const WRITER_MEMORY_MIN: usize = 16 << 20;

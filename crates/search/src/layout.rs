@@ -2,7 +2,7 @@
 //!
 //! Each field named in the [`Schema`] has tantivy fields of its own: `t7` for its terms (with positions and norms when
 //! words are cut from text, else only postings), and columns `l7` (longs), `d7` (doubles), `w7` (dates, in ticks), `x7`, `y7`
-//! (coordinates), `g7` (shapes) that take no space unless they are used. There is no column of texts: the order of terms is
+//! (coordinates), `g7` (shapes), `b7` (boosts of the field) that take no space unless they are used. There is no column of texts: the order of terms is
 //! read off the inverted index when a query first needs it (`segment`), which costs the writer nothing.
 //!
 //! All other fields share the tantivy fields `terms` or `words`, where a term is the field's name, a zero byte, and the text,
@@ -77,10 +77,11 @@ pub(crate) enum Part {
     Longitude,
     Latitude,
     Shape,
+    Boost,
 }
 
-pub(crate) const PARTS: usize = 6;
-const PART_LETTERS: [char; PARTS] = ['l', 'd', 'w', 'x', 'y', 'g'];
+pub(crate) const PARTS: usize = 7;
+const PART_LETTERS: [char; PARTS] = ['l', 'd', 'w', 'x', 'y', 'g', 'b'];
 
 impl Place {
     /// The text of a query as RavenDB looks for it without analysis: in lower case, but for fields that keep case.
@@ -204,14 +205,15 @@ fn own_place(
         let name = format!("{}{number}", PART_LETTERS[part as usize]);
         match part {
             Part::Long | Part::Date => builder.add_i64_field(&name, NumericOptions::default().set_fast()),
-            Part::Double | Part::Longitude | Part::Latitude => {
+            Part::Double | Part::Longitude | Part::Latitude | Part::Boost => {
                 builder.add_f64_field(&name, NumericOptions::default().set_fast())
             }
             Part::Shape => builder.add_text_field(&name, TextOptions::default().set_fast("raw")),
         }
     };
     let columns =
-        [Part::Long, Part::Double, Part::Date, Part::Longitude, Part::Latitude, Part::Shape].map(&mut column);
+        [Part::Long, Part::Double, Part::Date, Part::Longitude, Part::Latitude, Part::Shape, Part::Boost]
+            .map(&mut column);
     Place {
         name: name.to_owned(),
         options: options.clone(),

@@ -68,6 +68,7 @@ pub(crate) struct Numbers {
     pub(crate) longitudes: Option<Column<f64>>,
     pub(crate) latitudes: Option<Column<f64>>,
     pub(crate) shapes: Option<StrColumn>,
+    pub(crate) boosts: Option<Column<f64>>,
 }
 
 /// A domain in which numbers compare.
@@ -226,6 +227,7 @@ impl Segment {
                 dates: some(fast.column_opt::<i64>(&name(Part::Date))?),
                 longitudes: some(fast.column_opt::<f64>(&name(Part::Longitude))?),
                 latitudes: some(fast.column_opt::<f64>(&name(Part::Latitude))?),
+                boosts: some(fast.column_opt::<f64>(&name(Part::Boost))?),
                 shapes: fast.str(&name(Part::Shape))?.filter(|shapes| shapes.num_terms() > 0),
             }))
         })

@@ -1,13 +1,13 @@
 //! Suggestions, more-like-this, highlighting, explanations, entries, distinct keys, streams.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
-use common::{MEMORY, Sample, above, indexed, keywords, schema, sort, term};
 use jackdaw_search::{
     Entry, FieldOptions, FieldValue, Highlight, Indexing, MoreLikeThis, MoreLikeThisSource, Operator, Query,
     SortBy, StringDistance, Suggest, SuggestSort,
 };
+use objects::{MEMORY, Sample, above, indexed, keywords, schema, sort, term};
 use serde_json::json;
 
 fn sample() -> Sample {
@@ -204,4 +204,52 @@ fn references_boosts_and_chance() {
     all.sort();
     assert_eq!(all.len(), 90);
     assert_eq!(all[0], "10");
+}
+
+#[test]
+fn a_field_may_count_more_than_another() {
+    for known in
+        [schema(&[("a", indexed(Indexing::Search)), ("b", indexed(Indexing::Search))]), keywords(&[])]
+    {
+        let sample = Sample::new(known);
+        let mut writer = sample.index.writer(MEMORY).unwrap();
+        for (key, a, b) in [("1", "plain", "milk"), ("2", "cheese", "plain"), ("3", "other", "milk")] {
+            let value = FieldValue::Text(a);
+            let fields =
+                [("a", FieldValue::Boosted { value: &value, boost: 10.0 }), ("b", FieldValue::Text(b))];
+            writer.add(&Entry { key, fields: &fields, stored: b"", references: &[], boost: 1.0 }).unwrap();
+        }
+        writer.commit(b"").unwrap();
+        let search = |field: &str, text: &str| Query::Search {
+            field: field.to_owned(),
+            text: text.to_owned(),
+            operator: Operator::Or,
+        };
+        let query = Query::Or(vec![search("a", "cheese"), search("b", "milk")]);
+        assert_eq!(sample.keys(&query, &[]), ["2", "1", "3"]);
+        let hit = sample.searcher().search(&query, &[], 0, 1, false).unwrap().hits.remove(0);
+        assert!(sample.searcher().explain(&query, hit.place).unwrap().contains("boost"));
+    }
+}
+
+#[test]
+fn pieces_of_words_are_found_as_the_reference_finds_them() {
+    let grams = FieldOptions { analyzer: Some("NGramAnalyzer".into()), ..indexed(Indexing::Search) };
+    let sample = Sample::new(schema(&[("t", grams)]));
+    let texts = [("1", "Banana"), ("2", "Ananas"), ("3", "Canada"), ("4", "Bandana split"), ("5", "Xylo")];
+    sample.add(texts.map(|(key, text)| (key, json!({"t": text}))));
+    for (text, expected) in [
+        ("ana", "1 2 3 4"),
+        ("anax", ""),
+        ("anan", "1 2"),
+        ("dana", "4"),
+        ("split", "4"),
+        ("and", ""),
+        ("ban*", "1 4"),
+    ] {
+        let query = Query::Search { field: "t".to_owned(), text: text.to_owned(), operator: Operator::Or };
+        let mut found = sample.keys(&query, &[]);
+        found.sort();
+        assert_eq!(found.join(" "), expected, "{text}");
+    }
 }

@@ -6,6 +6,7 @@ use tantivy::query::{BooleanQuery, EmptyQuery, Occur, PhraseQuery};
 use tantivy::{Term, tokenizer::Token};
 
 use super::{Boxed, Compiler};
+use crate::analysis::Analyzer;
 use crate::error::{Error, Result};
 use crate::layout::Place;
 use crate::query::Operator;
@@ -31,12 +32,12 @@ impl Compiler<'_> {
                         (token.position - first.position, Term::from_field_text(place.terms, &text))
                     })
                     .collect();
-                // Words at one place, such as pieces of one word, are a phrase of one word each.
-                if terms.iter().all(|(offset, _)| *offset == 0) {
+                // Pieces of words stand one after the other in an order of their own: all of them must be there.
+                if place.analyzer == Analyzer::NGram {
                     let each = tokens.iter().map(|token| (Occur::Must, self.exact_term(place, &token.text)));
                     return Box::new(BooleanQuery::new(each.collect()));
                 }
-                Box::new(PhraseQuery::new_with_offset_and_slop(terms, slop))
+                self.with_boosts(place, Box::new(PhraseQuery::new_with_offset_and_slop(terms, slop)))
             }
         }
     }

@@ -71,7 +71,11 @@ impl Compiler<'_> {
 
     /// A field is between two values.
     pub(super) fn range(&self, place: &Arc<Place>, low: &Bound, high: &Bound, exact: bool) -> Result<Boxed> {
-        if let Some(ends) = number_ends(low, high) {
+        // Where no entry has a date, texts that look like dates compare as texts.
+        let ends = number_ends(low, high).filter(|ends| {
+            !matches!(ends, Some((Domain::Date, ..))) || self.has(place, |numbers| numbers.dates.is_some())
+        });
+        if let Some(ends) = ends {
             let Some((domain, from, to)) = ends else { return Ok(Box::new(EmptyQuery)) };
             let place = Arc::clone(place);
             return Ok(self.set(move |segment, layout| segment.between(layout, &place, domain, from, to)));
