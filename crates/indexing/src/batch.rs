@@ -5,7 +5,8 @@
 //! large enough in documents or bytes, when it took long enough and others wait for its thread, or when the index closes.
 //!
 //! What makes it exact:
-//! - An id has a document or a tombstone in the snapshot, each with one etag, so that each is taken once and their order does not matter.
+//! - An id has a document or a tombstone in the snapshot, each with one etag, so that each is taken once and their order does not matter. A document that came
+//!   back in another collection leaves its tombstone in the old one, which is passed over where the index takes both.
 //! - A document that was last written before the index was made cannot be in it already when it is taken, so that nothing is deleted for it.
 //! - A document is mapped with the snapshot's state of all that it loads. A change of those has a greater etag than what the index has seen of
 //!   their collection, and is found from the references noted.
@@ -223,7 +224,7 @@ impl<'b> Batch<'b> {
         let mut failure = Ok(());
         let mut each = |batch: &mut Batch<'b>, id: &str, etag: i64| {
             last = Some(etag);
-            failure = batch.forget(&ids::lower(id), changes.as_deref_mut());
+            failure = batch.forget_unless_back(id, changes.as_deref_mut());
             if failure.is_err() { ControlFlow::Break(()) } else { batch.count(0) }
         };
         match collection {
@@ -239,6 +240,19 @@ impl<'b> Batch<'b> {
             seen.tombstones = last;
         }
         Ok(())
+    }
+
+    /// A document was deleted. It may be back in another collection: when the index takes that one, the document is mapped as it is now, maybe before its
+    /// tombstone is seen, and that must stand.
+    fn forget_unless_back(&mut self, id: &str, changes: Option<&mut Changes>) -> Result<()> {
+        if let Some(document) = self.snapshot.document(id)? {
+            let collection = self.snapshot.collection_of(&document);
+            let takes = |name: &String| name == ALL_DOCUMENTS || name.eq_ignore_ascii_case(&collection);
+            if self.plan.collections.iter().any(takes) {
+                return Ok(());
+            }
+        }
+        self.forget(&ids::lower(id), changes)
     }
 
     /// A document is gone.

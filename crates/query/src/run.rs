@@ -67,7 +67,8 @@ impl Paging {
         let tree::Paging { skip, take, filter_limit } = &plan.tree.paging;
         let (offset, limit) = (number(skip)?.unwrap_or(0), number(take)?);
         Ok(Paging {
-            skip: offset.saturating_add(request.skip),
+            // Clients that send both mean the same page.
+            skip: offset.max(request.skip),
             take: limit.unwrap_or(u64::MAX).min(request.take),
             limit,
             offset,
@@ -313,19 +314,14 @@ impl<'r, 'o> Results<'r, 'o> {
             if goes_on.is_break() {
                 break;
             }
-            if distinct {
-                self.left -= 1;
-                if self.left == 0 {
-                    break;
-                }
+            self.left -= 1;
+            if self.left == 0 {
+                break;
             }
         }
         drop(projected);
         memory.reset();
         self.context = Some(memory);
-        if !distinct {
-            self.left -= 1;
-        }
         Ok(if self.left == 0 { ControlFlow::Break(()) } else { goes_on })
     }
 
@@ -419,7 +415,7 @@ impl<'r, 'o> Results<'r, 'o> {
         }
         out.push(b']');
         envelope::print_includes(run, &includes, &answered, out)?;
-        envelope::print_state(run, &state, &counts, out);
+        envelope::print_state(run, &state, Some(&counts), out);
         out.extend_from_slice(&extras);
         out.push(b'}');
         Ok(())

@@ -1,14 +1,14 @@
 //! Commits: all or nothing, whatever happens between them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use common::{MEMORY, Random, Sample, keys, keywords, sort, term, with_entry};
 use jackdaw_search::{Entry, Error, FieldOptions, FieldValue, Index, Query, SortBy};
+use objects::{MEMORY, Random, Sample, keys, keywords, sort, term, with_entry};
 use serde_json::json;
 
 fn copy(from: &Path, to: &Path) {

@@ -1,13 +1,13 @@
 //! Suggestions, more-like-this, highlighting, explanations, entries, distinct keys, streams.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
-use common::{MEMORY, Sample, above, indexed, keywords, schema, sort, term};
 use jackdaw_search::{
     Entry, FieldOptions, FieldValue, Highlight, Indexing, MoreLikeThis, MoreLikeThisSource, Operator, Query,
     SortBy, StringDistance, Suggest, SuggestSort,
 };
+use objects::{MEMORY, Sample, above, indexed, keywords, schema, sort, term};
 use serde_json::json;
 
 fn sample() -> Sample {

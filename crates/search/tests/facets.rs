@@ -1,14 +1,14 @@
 //! Facets against counting by hand.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
 use std::collections::BTreeMap;
 
-use common::{Sample, above, indexed, keywords, schema, term};
 use jackdaw_search::{
     Bound, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FieldOptions, Indexing, Query, Value,
 };
+use objects::{Sample, above, indexed, keywords, schema, term};
 use serde_json::json;
 
 fn terms(field: &str) -> FacetRequest {
@@ -95,10 +95,10 @@ fn pages_and_what_remains_are_those_of_the_reference() {
 fn facets_equal_counting_by_hand() {
     for (known, seed) in [(true, 1), (false, 2), (true, 3)] {
         let sample = Sample::new(if known { keywords(&["a", "b", "n", "x"]) } else { keywords(&[]) });
-        let mut random = common::Random::new(seed);
+        let mut random = objects::Random::new(seed);
         let mut documents: BTreeMap<String, (Vec<String>, i64, f64)> = BTreeMap::new();
         for _ in 0..6 {
-            let mut writer = sample.index.writer(common::MEMORY).unwrap();
+            let mut writer = sample.index.writer(objects::MEMORY).unwrap();
             for _ in 0..400 {
                 let key = format!("k/{}", random.below(1500));
                 let tags: Vec<String> =
@@ -111,7 +111,7 @@ fn facets_equal_counting_by_hand() {
                 writer.delete(&key).unwrap();
                 let object =
                     json!({"a": tags, "b": format!("Group {}", number % 7), "n": number, "x": fraction});
-                common::with_entry(&key, &object, |entry| writer.add(entry).unwrap());
+                objects::with_entry(&key, &object, |entry| writer.add(entry).unwrap());
                 documents.insert(key, (distinct, number, fraction));
             }
             writer.commit(b"").unwrap();

@@ -1,12 +1,12 @@
 //! Random entries and random queries against a plain evaluation of every entry. A failure prints its seed.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
 use std::collections::BTreeMap;
 
-use common::{MEMORY, Random, Sample, keywords, with_entry};
 use jackdaw_search::{Bound, Query, Sort, SortBy, Value};
+use objects::{MEMORY, Random, Sample, keywords, with_entry};
 use serde_json::{Value as Json, json};
 
 const FIELDS: [&str; 3] = ["a", "b", "c"];

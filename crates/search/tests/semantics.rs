@@ -2,13 +2,13 @@
 //! comment says otherwise.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
-use common::{
+use jackdaw_search::{Indexing, Operator, Query, Sort, SortBy, Value};
+use objects::{
     Sample, above, all_in, any_of, below, between, descending, exact, indexed, keywords, not, schema, sort,
     term,
 };
-use jackdaw_search::{Indexing, Operator, Query, Sort, SortBy, Value};
 use serde_json::json;
 
 fn documents() -> Vec<(&'static str, serde_json::Value)> {

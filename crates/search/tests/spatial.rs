@@ -2,13 +2,13 @@
 //! distances worked out by hand.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
-use common::{MEMORY, Random, Sample, descending, schema, sort};
 use jackdaw_search::{
     Entry, FieldOptions, FieldValue, Query, Relation, Shape, SortBy, SpatialKind, SpatialOptions,
     SpatialQuery, Units,
 };
+use objects::{MEMORY, Random, Sample, descending, schema, sort};
 
 fn spatial(kind: SpatialKind) -> FieldOptions {
     FieldOptions {

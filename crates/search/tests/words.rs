@@ -1,10 +1,10 @@
 //! Words, phrases and patterns. Every expectation is what RavenDB 5.4 found with the same query over the same documents.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
+mod objects;
 
-use common::{Sample, above, any_of, between, exact, indexed, not, schema, term};
 use jackdaw_search::{FieldOptions, Indexing, Operator, Query};
+use objects::{Sample, above, any_of, between, exact, indexed, not, schema, term};
 use serde_json::json;
 
 fn sample() -> Sample {

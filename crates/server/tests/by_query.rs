@@ -60,7 +60,7 @@ fn operate(server: &TestServer, method: &str, url: &str, body: &Value) -> Value 
 fn the_envelope_has_every_property() {
     let server = server();
     let answer = ask(&server, "from Orders where id() = 'ORDERS/3' include Company");
-    let etag = answer.header("ETag").expect("an etag").to_owned();
+    let etag = answer.header("etag").expect("an etag").to_owned();
     let json = answer.json();
     assert_eq!(json["ResultEtag"].to_string(), etag, "an etag without quotes");
     for (name, expected) in [
@@ -99,7 +99,7 @@ fn an_etag_lasts_until_the_answer_changes() {
     for (text, changes_with_companies) in
         [("from Orders limit 3", false), ("from Orders limit 3 include Company", true)]
     {
-        let etag = asked(text, None).header("ETag").expect("an etag").to_owned();
+        let etag = asked(text, None).header("etag").expect("an etag").to_owned();
         let quoted = format!("\"{etag}\"");
         assert_eq!(asked(text, Some(&quoted)).status, 304, "{text}");
         put(&server, "companies/1", "Companies", &json!({ "Name": format!("Beta of {text}") }));
@@ -190,7 +190,7 @@ fn streams_have_what_is_known_before_the_results() {
     assert!(lines.starts_with("{\"Stats\":{"));
     assert_eq!(lines.lines().filter(|line| line.starts_with("{\"Item\":{\"Total\":")).count(), 10);
     let table = server.request("POST", "/databases/Shop/streams/queries?format=csv", &body);
-    assert_eq!(table.header("Content-Type"), Some("text/csv"));
+    assert_eq!(table.header("content-type"), Some("text/csv"));
     assert!(
         table.text().starts_with("\u{feff}@id,Total,@metadata.@projection\r\norders/0,0,True\r\n"),
         "{}",

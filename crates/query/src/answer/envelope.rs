@@ -134,16 +134,18 @@ fn print_moment(out: &mut Vec<u8>, name: &str, ticks: i64) {
     }
 }
 
-/// Appends the properties behind the results.
-pub(crate) fn print_state(run: &Run<'_>, state: &SourceState, counts: &Counts, out: &mut Vec<u8>) {
+/// Appends the properties behind the results; without counts where results are not documents.
+pub(crate) fn print_state(run: &Run<'_>, state: &SourceState, counts: Option<&Counts>, out: &mut Vec<u8>) {
     let milliseconds = i64::try_from(run.begun.elapsed().as_millis()).unwrap_or(i64::MAX);
     json::number(out, "TotalResults", state.total);
     json::number(out, "LongTotalResults", state.total);
     if let Some(capped) = run.paging.capped(state.total) {
         json::number(out, "CappedMaxResults", capped);
     }
-    json::number(out, "ScannedResults", i64::try_from(counts.scanned).unwrap_or(i64::MAX));
-    json::number(out, "SkippedResults", i64::try_from(counts.skipped).unwrap_or(i64::MAX));
+    if let Some(counts) = counts {
+        json::number(out, "ScannedResults", i64::try_from(counts.scanned).unwrap_or(i64::MAX));
+        json::number(out, "SkippedResults", i64::try_from(counts.skipped).unwrap_or(i64::MAX));
+    }
     json::number(out, "DurationInMs", milliseconds);
     match run.plan.wanted.paths.is_empty() {
         true => {

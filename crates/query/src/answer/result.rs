@@ -1,7 +1,8 @@
 //! One result as JSON text: a document with its metadata, or the properties selected.
 
 use jackdaw_database::{Fields, StoredDocument, append_json_string, clock, metadata, print_document};
-use jackdaw_document::{Style, Value};
+use jackdaw_document::date::{DATE_TEXT_MAX, Date};
+use jackdaw_document::{Style, Text, Value};
 
 use crate::answer::json;
 use crate::error::{Error, Result};
@@ -159,7 +160,17 @@ fn print_metadata_of_projection(
 ///
 /// Errors: those of reading values that stand elsewhere.
 pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mut Vec<u8>) -> Result<()> {
+    // Beside the id of what an index found, fields that are not there are left out.
+    let leaves_out =
+        row.key.is_some() && items.iter().any(|item| matches!(item.value, ItemValue::Id(Origin::Result)));
     for item in items {
+        if leaves_out
+            && let ItemValue::Field(Origin::Result, path) = &item.value
+            && run.stored_field(row, path.text()).is_none()
+            && matches!(row.find(Origin::Result, path), Found::Missing)
+        {
+            continue;
+        }
         if let ItemValue::Field(origin, _) | ItemValue::Whole(origin) | ItemValue::Id(origin) = &item.value
             && row.is_missing(*origin)
         {
@@ -257,9 +268,27 @@ fn print_stored(value: &Value<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// A text that is a date is selected with seven digits of fraction, however it was written.
+fn print_text(text: Text<'_>, out: &mut Vec<u8>) {
+    /// `2020-01-01T00:00:00`, without a fraction.
+    const DATE_SIZE_MIN: usize = 19;
+    if let Some(plain) = text.as_str()
+        && plain.len() >= DATE_SIZE_MIN
+        && plain.as_bytes()[4] == b'-'
+        && let Some(date) = Date::parse(plain.as_bytes())
+    {
+        out.push(b'"');
+        out.extend_from_slice(date.format(&mut [0; DATE_TEXT_MAX]));
+        out.push(b'"');
+        return;
+    }
+    Value::Text(text).print_to(out, Style::Compact);
+}
+
 fn print_found_value(found: &Found<'_>, out: &mut Vec<u8>) {
     match found {
         Found::Missing => out.extend_from_slice(b"null"),
+        Found::One(Value::Text(text)) => print_text(*text, out),
         Found::One(value) => value.print_to(out, Style::Compact),
         Found::Computed(text) => append_json_string(text, out),
         Found::Many(values) => {

@@ -13,7 +13,7 @@ use crate::execute::index::Opened;
 use crate::parameters::{Parameters, Scalar, option};
 use crate::plan::Aliases;
 use crate::plan::needs::name_of;
-use crate::run::{Counts, Run};
+use crate::run::Run;
 use crate::search::condition::Conditions;
 use crate::search::names::Names;
 use crate::sink::{Head, Sink};
@@ -29,12 +29,13 @@ struct Facet {
 }
 
 /// A number of the values of a facet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Number {
-    Sum,
-    Min,
-    Max,
+    // In the order of the answer.
     Average,
+    Max,
+    Min,
+    Sum,
 }
 
 impl Number {
@@ -84,7 +85,7 @@ pub(crate) fn run(run: &Run<'_>, opened: &Opened, out: &mut Vec<u8>, sink: &mut 
     }
     out.extend_from_slice(b"],\"Includes\":{}");
     state.total = i64::try_from(facets.len()).unwrap_or(i64::MAX);
-    envelope::print_state(run, &state, &Counts::default(), out);
+    envelope::print_state(run, &state, None, out);
     out.push(b'}');
     Ok(Outcome::Answered)
 }
@@ -231,6 +232,7 @@ fn grouped(aggregates: Vec<(String, String, Number)>) -> (Vec<String>, Vec<(Stri
             }
         }
     }
+    all.iter_mut().for_each(|(_, numbers)| numbers.sort_unstable());
     (fields, all)
 }
 

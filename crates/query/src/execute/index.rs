@@ -206,7 +206,7 @@ pub(crate) fn entries(
         out.push(b'}');
     }
     out.extend_from_slice(b"],\"Includes\":{}");
-    envelope::print_state(run, &state, &Counts::default(), out);
+    envelope::print_state(run, &state, Some(&Counts::default()), out);
     out.push(b'}');
     Ok(Outcome::Answered)
 }

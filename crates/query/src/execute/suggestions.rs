@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::execute::collection::Outcome;
 use crate::execute::index::Opened;
 use crate::parameters::{Scalar, flatten, option};
-use crate::run::{Counts, Run};
+use crate::run::Run;
 use crate::search::names::{Names, Use};
 use crate::sink::{Head, Sink};
 
@@ -47,7 +47,7 @@ pub(crate) fn run(run: &Run<'_>, opened: &Opened, out: &mut Vec<u8>, sink: &mut 
     }
     out.extend_from_slice(b"],\"Includes\":{}");
     state.total = i64::try_from(all.len()).unwrap_or(i64::MAX);
-    envelope::print_state(run, &state, &Counts::default(), out);
+    envelope::print_state(run, &state, None, out);
     out.push(b'}');
     Ok(Outcome::Answered)
 }

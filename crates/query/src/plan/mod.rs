@@ -375,3 +375,6 @@ fn check_alias(path: &Path<'_>, aliases: &Aliases, text: &str) -> Result<()> {
         None => Err(field::unknown_alias(path, aliases, text)),
     }
 }
+
+#[cfg(test)]
+mod tests;

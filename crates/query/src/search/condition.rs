@@ -49,7 +49,7 @@ impl Conditions<'_> {
             list.iter().map(|each| self.of(each, exact)).collect::<Result<Vec<_>>>()
         };
         Ok(match expression {
-            Expression::And(junction) => Query::And(all(&junction.operands)?),
+            Expression::And(junction) => Query::And(joined(all(&junction.operands)?)),
             Expression::Or(junction) => Query::Or(all(&junction.operands)?),
             Expression::Not(not) => Query::Not(Box::new(self.of(&not.operand, exact)?)),
             Expression::Comparison(comparison) => self.comparison(comparison, exact)?,
@@ -200,6 +200,7 @@ impl Conditions<'_> {
                     })
                     .collect(),
             ),
+            Subject::Field(_) if one_of.all && values.is_empty() => Query::None,
             Subject::Field(field) if one_of.all => Query::AllIn { field, values, exact },
             Subject::Field(field) => Query::In { field, values, exact },
         })
@@ -260,7 +261,10 @@ impl Conditions<'_> {
             "regex" => {
                 Query::Regex { field: self.names.of_argument(first, values)?, pattern: self.text(needed()?)? }
             }
-            "exists" => Query::Exists { field: self.names.of_argument(first, Use::Values)? },
+            "exists" => match self.subject(first, false)? {
+                Subject::Key => Query::All,
+                Subject::Field(field) => Query::Exists { field },
+            },
             "fuzzy" => {
                 let similarity = match second {
                     Some(second) => self.number(second)? as f32,
@@ -283,9 +287,9 @@ impl Conditions<'_> {
                     }
                     other => return Err(self.invalid(other, "proximity() expects search()")),
                 };
-                if slop < 1.0 || slop.fract() != 0.0 {
+                if slop < 0.0 || slop.fract() != 0.0 {
                     return Err(
-                        self.invalid(needed()?, "Proximity distance must be an integer of at least 1")
+                        self.invalid(needed()?, "The distance of proximity() must be an integer, 0 or more")
                     );
                 }
                 Query::Proximity {
@@ -328,6 +332,33 @@ impl Conditions<'_> {
             _ => Err(self.invalid(expression, "The third argument of search() is `and` or `or`")),
         }
     }
+}
+
+/// Two ends of the same field, one behind the other, are one range: of a list, one value must be between them.
+fn joined(all: Vec<Query>) -> Vec<Query> {
+    let mut out: Vec<Query> = Vec::with_capacity(all.len());
+    for query in all {
+        if let Query::Range { field, low, high, exact } = &query
+            && let Some(Query::Range { field: other, low: other_low, high: other_high, exact: other_exact }) =
+                out.last_mut()
+            && field == other
+            && exact == other_exact
+        {
+            match (&*other_low, &*other_high, low, high) {
+                (_, Bound::Open, Bound::Open, high) if *other_low != Bound::Open && *high != Bound::Open => {
+                    *other_high = high.clone();
+                    continue;
+                }
+                (Bound::Open, _, low, Bound::Open) if *other_high != Bound::Open && *low != Bound::Open => {
+                    *other_low = low.clone();
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        out.push(query);
+    }
+    out
 }
 
 fn value_of(scalar: Scalar<'_>) -> Result<Value, &'static str> {
