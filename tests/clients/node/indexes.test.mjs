@@ -263,6 +263,13 @@ shopCase("indexes of several classes at once", async ({ store, send }) => {
 
 const USERS = define("from u in docs.Users select new { u.name }", "Users/ByName");
 
+// An index that has caught up, and indexing stopped.
+async function stopped(store) {
+    await store.maintenance.send(new ravendb.PutIndexesOperation(USERS));
+    await store.openSession().query({ indexName: "Users/ByName" }).waitForNonStaleResults().all();
+    await store.maintenance.send(new ravendb.StopIndexingOperation());
+}
+
 test("waiting after saving", async ({ store }) => {
     await store.maintenance.send(new ravendb.PutIndexesOperation(USERS));
     for (let n = 0; n < 10; n++) {
@@ -276,8 +283,7 @@ test("waiting after saving", async ({ store }) => {
 });
 
 test("waiting after saving, too long", async ({ store }) => {
-    await store.maintenance.send(new ravendb.PutIndexesOperation(USERS));
-    await store.maintenance.send(new ravendb.StopIndexingOperation());
+    await stopped(store);
     const session = store.openSession();
     session.advanced.waitForIndexesAfterSaveChanges({ timeout: 200, throwOnTimeout: true });
     await session.store(new User("Ann"), "users/1");
@@ -286,8 +292,7 @@ test("waiting after saving, too long", async ({ store }) => {
 });
 
 test("a stopped index is stale, and a query waits only so long", async ({ store }) => {
-    await store.maintenance.send(new ravendb.PutIndexesOperation(USERS));
-    await store.maintenance.send(new ravendb.StopIndexingOperation());
+    await stopped(store);
     await save(store, "users/1", new User("Ann"));
     let seen;
     const query = () => store.openSession().query({ indexName: "Users/ByName", documentType: User });

@@ -2,6 +2,7 @@
 
 import datetime
 import threading
+from importlib.metadata import version
 
 import pytest
 from ravendb import IndexDefinition
@@ -27,7 +28,10 @@ def define(name="Users/ByName", text="from u in docs.Users select new { u.name }
 
 @pytest.fixture
 def indexed(store):
+    """A store of a database with an index that has caught up with it."""
     store.maintenance.send(define())
+    with store.open_session() as session:
+        list(session.query_index("Users/ByName", User).wait_for_non_stale_results())
     return store
 
 
@@ -186,19 +190,22 @@ class Seen:
 @pytest.fixture
 def watch(store):
     """Feeds of the changes of indexes, closed at the end."""
-    feeds = []
+    if version("ravendb").startswith("5."):
+        pytest.skip("now and then this client does not return from subscribing to indexes")
+    changes = store.changes()
+    closers = []
 
     def watch(name=None):
-        changes = store.changes()
         seen = Seen()
         observable = changes.for_index(name) if name else changes.for_all_indexes()
-        feeds.append(observable.subscribe(seen))
+        closers.append(observable.subscribe(seen))
         observable.ensure_subscribe_now()
         return seen
 
     yield watch
-    for close in feeds:
+    for close in closers:
         close()
+    changes.close()
 
 
 def test_an_index_is_added(store, watch):
