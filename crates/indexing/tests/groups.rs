@@ -266,3 +266,31 @@ fn trees_and_stored_results_are_shown() {
     assert_eq!(index.stored_results(1, 10).unwrap()[0]["Key"], json!(["zig"]));
     drop(index);
 }
+
+/// A document that is deleted and comes back in another collection is in the index once, whichever collection is taken first.
+#[test]
+fn a_document_changes_its_collection() {
+    for maps in [["Zebras", "Antelopes"], ["Antelopes", "Zebras"]] {
+        let shop = Shop::new();
+        let maps = maps.map(|name| format!("from d in docs.{name} select new {{ d.Herd, Count = 1 }}"));
+        shop.define(json!({ "Name": "Plain", "Maps": maps }));
+        shop.define(json!({
+            "Name": "Herds", "Maps": maps,
+            "Reduce": "from r in results group r by r.Herd into g select new { Herd = g.Key, Count = g.Sum(x => x.Count) }",
+        }));
+        let animal =
+            |collection: &str| json!({ "Herd": "h", "@metadata": { "@collection": collection } }).to_string();
+        for (before, after) in [("Zebras", "Antelopes"), ("Antelopes", "Zebras")] {
+            shop.put("a/1", &animal(before));
+            assert_eq!(results(&shop, "Herds"), [r#"{"Herd":"h","Count":1}"#]);
+            assert_eq!(shop.all("Plain"), ["a/1"]);
+            shop.indexes.stop_all(None);
+            shop.delete("a/1");
+            shop.put("a/1", &animal(after));
+            shop.indexes.start_all(None);
+            assert_eq!(results(&shop, "Herds"), [r#"{"Herd":"h","Count":1}"#]);
+            assert_eq!(shop.all("Plain"), ["a/1"]);
+            shop.delete("a/1");
+        }
+    }
+}

@@ -151,17 +151,6 @@ later("a time series is refused", async ({ store }) => {
     });
 });
 
-later("a query with a condition is refused", async ({ store }) => {
-    await unchanged(store, () => store.openSession().query({ collection: "Users" }).whereEquals("name", "Ann").all());
-});
-
-later("a static index is refused", async ({ store }) => {
-    const index = new ravendb.IndexDefinition();
-    index.name = "Users/ByName";
-    index.maps = new Set(["from u in docs.Users select new { u.name }"]);
-    await unchanged(store, () => store.maintenance.send(new ravendb.PutIndexesOperation(index)));
-});
-
 later("a revisions configuration is refused", async ({ store }) => {
     await unchanged(store, () => store.maintenance.send(new ravendb.ConfigureRevisionsOperation(new ravendb.RevisionsConfiguration())));
 });

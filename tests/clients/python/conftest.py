@@ -10,6 +10,8 @@ from ravendb import DocumentStore
 from ravendb.serverwide.database_record import DatabaseRecord
 from ravendb.serverwide.operations.common import CreateDatabaseOperation, DeleteDatabaseOperation
 
+pytest.register_assert_rewrite("cases")
+import cases
 from proxy import Proxy
 
 # Set when the server is a real RavenDB, to prove the cases themselves.
@@ -35,7 +37,7 @@ def server(url):
         yield store
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_name():
     """Makes database names that nobody has."""
     return lambda: f"py-{uuid.uuid4().hex}"
@@ -60,6 +62,25 @@ def store(url, database):
     with DocumentStore(url, database) as store:
         store.initialize()
         yield store
+
+
+@pytest.fixture(scope="module")
+def shop(url, server, new_name):
+    """A store of a database with the documents of the shop, shared by the cases of a file: they change no document of it."""
+    name = new_name()
+    server.maintenance.server.send(CreateDatabaseOperation(DatabaseRecord(name)))
+    cases.put(url, name, cases.SHOP)
+    with DocumentStore(url, name) as store:
+        store.initialize()
+        yield store
+    drop(server, name)
+
+
+@pytest.fixture
+def own_shop(url, store, database):
+    """The documents of the shop in the case's own database."""
+    cases.put(url, database, cases.SHOP)
+    return store
 
 
 @pytest.fixture

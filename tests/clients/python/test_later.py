@@ -1,7 +1,6 @@
 """Features of later releases: each is refused in so many words, and changes nothing. None is ignored."""
 
 import pytest
-from ravendb.documents.operations.patch import PatchByQueryOperation
 
 from models import User
 
@@ -21,11 +20,6 @@ def ann(store):
         assert (user.name, user.age) == ("Ann", 30)
         metadata = session.advanced.get_metadata_for(user)
         assert not {"@counters", "@attachments", "@timeseries"} & set(metadata.keys())
-
-
-def test_a_patch_by_query(store):
-    with pytest.raises(Exception, match=REFUSAL):
-        store.operations.send(PatchByQueryOperation("from Users update { this.age = 31 }"))
 
 
 def test_an_attachment(store, document_count):
@@ -59,23 +53,6 @@ def test_a_time_series(store):
             session.save_changes()
 
 
-def test_a_query_with_a_condition(store):
-    with store.open_session() as session:
-        with pytest.raises(Exception, match=REFUSAL):
-            list(session.query(object_type=User).where_equals("name", "Ann"))
-
-
-def test_an_index(store):
-    from ravendb import IndexDefinition
-    from ravendb.documents.operations.indexes import PutIndexesOperation
-
-    definition = IndexDefinition()
-    definition.name = "Users/ByName"
-    definition.maps = ["from u in docs.Users select new { u.name }"]
-    with pytest.raises(Exception, match=REFUSAL):
-        store.maintenance.send(PutIndexesOperation(definition))
-
-
 def test_revisions(store):
     with store.open_session() as session:
         with pytest.raises(Exception, match=REFUSAL):
@@ -100,8 +77,6 @@ def test_counters_in_a_bulk_insert(store):
         ("POST", "/counters", '{"Documents":[]}'),
         ("POST", "/timeseries?docId=users/1", "{}"),
         ("POST", "/admin/revisions/config", "{}"),
-        ("PUT", "/admin/indexes", '{"Indexes":[]}'),
-        ("DELETE", "/queries", '{"Query":"from Users where age = 30"}'),
         ("GET", "/docs?id=users/1&counter=likes", None),
         ("GET", "/docs?id=users/1&timeseries=HR&from=&to=", None),
         ("GET", "/docs?id=users/1&revisions=x", None),

@@ -45,6 +45,10 @@ pub(super) trait Calls {
     }
     fn include(&mut self, _kind: IncludeKind, _id: &str) {}
     fn output(&mut self, _text: String) {}
+    /// Whether loaded documents have their ids in their metadata.
+    fn tells_ids(&self) -> bool {
+        false
+    }
 }
 
 /// What a script asks to be included in an answer.
@@ -126,11 +130,22 @@ fn load<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let collection = collection.as_string().map(rquickjs::String::to_string).transpose()?;
     let mut loaded = None;
-    ask(&ctx, |calls| {
-        calls.load(&id, collection.as_deref(), tracked, &mut |input| loaded = input.map(source_of))
+    let tells_id = ask(&ctx, |calls| {
+        calls.load(&id, collection.as_deref(), tracked, &mut |input| loaded = input.map(source_of))?;
+        Ok(calls.tells_ids())
     })?;
     match loaded {
-        Some(source) => into_script::document(&Realm::of(&ctx, &shared)?, Rc::new(source)),
+        Some(source) => {
+            let source = Rc::new(source);
+            let document = into_script::document(&Realm::of(&ctx, &shared)?, source.clone())?;
+            if tells_id && let Some(object) = document.as_object() {
+                let metadata: Value<'js> = object.get("@metadata")?;
+                if let Some(metadata) = metadata.as_object() {
+                    metadata.set("@id", source.id.as_str())?;
+                }
+            }
+            Ok(document)
+        }
         None => Ok(Value::new_undefined(ctx)),
     }
 }

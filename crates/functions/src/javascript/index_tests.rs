@@ -329,7 +329,7 @@ struct NoDocuments(Vec<String>);
 impl ProjectionHost for NoDocuments {
     fn load(&mut self, id: &str, give: &mut dyn FnMut(Option<&Input<'_>>)) -> Result<(), HostError> {
         let context = Context::new();
-        let found = context.parse(r#"{"Name":"Ada"}"#)?;
+        let found = context.parse(r#"{"Name":"Ada","@metadata":{"@collection":"Cs"}}"#)?;
         give((id == "companies/1").then_some(&Input::new(found, "companies/1")));
         Ok(())
     }
@@ -397,6 +397,10 @@ fn projections() {
             "return { W: o.Tags.filter(t => t !== 'a').join(), M: Math.round(2.5), S: 'Abc'.toLowerCase().startsWith('a') }"
         ),
         [r#"{"W":"b","M":3,"S":true}"#]
+    );
+    assert_eq!(
+        project("return { C: load(o.Company) }"),
+        [r#"{"C":{"Name":"Ada","@metadata":{"@collection":"Cs","@id":"companies/1"}}}"#]
     );
     assert_eq!(project("return 5"), ["5"]);
     assert_eq!(project("return undefined"), ["null"]);

@@ -74,7 +74,14 @@ fn nested<'js, 'm>(
         Type::Bool => Value::Bool(value.as_bool() == Some(true)),
         Type::Int => Value::Long(i64::from(value.as_int().unwrap_or(0))),
         Type::Float => match value.as_float().unwrap_or(f64::NAN) {
-            whole if whole.fract() == 0.0 && whole.abs() <= EXACT_MAX => Value::Long(whole as i64),
+            // Minus zero is no integer.
+            whole
+                if whole.fract() == 0.0
+                    && whole.abs() <= EXACT_MAX
+                    && whole.to_bits() != (-0.0f64).to_bits() =>
+            {
+                Value::Long(whole as i64)
+            }
             number => Value::Double(number),
         },
         Type::BigInt => {

@@ -82,6 +82,10 @@ impl Calls for Answers<'_> {
         self.0.compare_exchange(key, give)
     }
 
+    fn tells_ids(&self) -> bool {
+        true
+    }
+
     fn include(&mut self, kind: IncludeKind, id: &str) {
         self.0.include(kind, id);
     }

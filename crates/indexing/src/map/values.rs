@@ -31,7 +31,13 @@ pub(super) fn of_function<'a>(
         Value::Number(number) => of_number(number, arena),
         Value::Text(text) if is_spatial => shape(text, arena),
         Value::Text(text) => FieldValue::Text(text),
-        Value::Date(date) => FieldValue::Date(date),
+        // One with an offset is found as the time that it is.
+        Value::Date(date) => FieldValue::Date(match date.zone {
+            document::date::Zone::Offset(_) => {
+                document::date::Date { ticks: date.utc_ticks(), zone: document::date::Zone::Utc }
+            }
+            _ => date,
+        }),
         // A length of time is found by its text and by its ticks.
         Value::TimeSpan(ticks) => FieldValue::Double {
             value: ticks as f64,
