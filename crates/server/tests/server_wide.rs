@@ -108,7 +108,7 @@ fn a_database_is_made_found_listed_and_deleted() {
     }
 
     server.create_database("a");
-    assert_eq!(server.get("/databases?namesOnly=true").json(), json!({"Databases": ["a", "Shop"]}));
+    assert_eq!(server.get("/databases?namesOnly=true").json(), json!({"Databases": ["a", "Shop", "Twice"]}));
     assert_eq!(
         server.get("/databases?start=1&pageSize=1&namesOnly=true").json(),
         json!({"Databases": ["Shop"]})

@@ -95,9 +95,7 @@ impl Found {
                 found.head.push(format!("{word} {}", number(name)));
             }
         }
-        if let Some(includes) =
-            members.get("Includes").and_then(|value| parse::<BTreeMap<String, Box<RawValue>>>(value))
-        {
+        if let Some(includes) = members.get("Includes").and_then(parse::<BTreeMap<String, Box<RawValue>>>) {
             let ids: Vec<_> = includes
                 .iter()
                 .map(|(id, value)| format!("{id}{}", if value.get() == "null" { "=null" } else { "" }))
