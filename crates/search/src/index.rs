@@ -291,7 +291,7 @@ impl Core {
             tantivy::TantivyError::LockFailure(..) => Error::Busy { path: self.path.clone() },
             other => Error::Library(other),
         })?;
-        writer.set_merge_policy(Box::new(Neighbours { ages: Arc::clone(&self.ages) }));
+        writer.set_merge_policy(Box::new(Neighbours::new(Arc::clone(&self.ages))));
         Ok(OpenWriter { writer, memory, last_used: Instant::now() })
     }
 

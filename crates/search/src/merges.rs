@@ -23,18 +23,36 @@ const ENTRIES_MAX: u32 = 20_000_000;
 /// The number of the first entry of each segment, as far as it is known.
 pub(crate) type Ages = Arc<Mutex<HashMap<SegmentId, u64>>>;
 
+/// Merges in rounds: what a merge made has no known age, and so no neighbours, before a searcher has seen it.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
-    pub(crate) ages: Ages,
+    ages: Ages,
+    /// The segments of each merge of this round.
+    round: Mutex<Vec<Vec<SegmentId>>>,
+}
+
+impl Neighbours {
+    pub(crate) fn new(ages: Ages) -> Neighbours {
+        Neighbours { ages, round: Mutex::default() }
+    }
 }
 
 impl MergePolicy for Neighbours {
     fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut ordered: Vec<&SegmentMeta> = segments.iter().collect();
-        {
+        let mut round = self.round.lock();
+        let mut ordered: Vec<(u64, &SegmentMeta)> = {
             let ages = self.ages.lock();
-            ordered.sort_by_key(|segment| ages.get(&segment.id()).copied().unwrap_or(u64::MAX));
-        }
+            let is_given_up =
+                |merged: &[SegmentId]| segments.iter().any(|segment| merged.contains(&segment.id()));
+            // A searcher has segments until it has what became of them.
+            round.retain(|merged| merged.iter().any(|id| ages.contains_key(id)) && !is_given_up(merged));
+            if !round.is_empty() {
+                return Vec::new();
+            }
+            segments.iter().filter_map(|segment| Some((*ages.get(&segment.id())?, segment))).collect()
+        };
+        ordered.sort_by_key(|(age, _)| *age);
+        let ordered: Vec<&SegmentMeta> = ordered.into_iter().map(|(_, segment)| segment).collect();
         let mut candidates = Vec::new();
         let mut rest = ordered.as_slice();
         // From the largest level downwards: a run begins at the left end and goes on to the last segment that is as large.
@@ -62,6 +80,7 @@ impl MergePolicy for Neighbours {
                 candidates.push(MergeCandidate(vec![segment.id()]));
             }
         }
+        round.extend(candidates.iter().map(|candidate| candidate.0.clone()));
         candidates
     }
 }
