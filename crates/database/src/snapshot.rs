@@ -171,6 +171,36 @@ impl Snapshot {
         Ok(())
     }
 
+    /// How many documents have etags from `from` on, of a collection or (`None`) of all; counts to `max`. Reads no document.
+    pub fn documents_since(&self, collection: Option<&str>, from: Etag, max: u64) -> Result<u64> {
+        let documents = self.documents()?;
+        let (mut cursor, high) = match collection {
+            None => {
+                let mut cursor = documents.cursor(By::Index(BY_ETAG))?;
+                if !cursor.seek_etag(from)? {
+                    return Ok(0);
+                }
+                (cursor, None)
+            }
+            Some(name) => {
+                let Some(record) = self.collection_record(name)? else { return Ok(0) };
+                let mut cursor = documents.cursor(By::Index(BY_COLLECTION))?;
+                if !cursor.seek(&collection_key(record.number, from))? {
+                    return Ok(0);
+                }
+                (cursor, Some(collection_key(record.number, i64::MAX)))
+            }
+        };
+        let mut count = 0;
+        while count < max && high.as_ref().is_none_or(|high| cursor.key() <= &high[..]) {
+            count += 1;
+            if !cursor.next()? {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
     /// Visits the tombstones in the order of their etags, from `from` on (included), until `visit` breaks: those of ids that have no document.
     pub fn tombstones_by_etag<'s>(
         &'s self,

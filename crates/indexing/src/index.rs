@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bumpalo::Bump;
 use jackdaw_database::{Database, Etag, Snapshot, Transaction, clock};
 use jackdaw_search::{Query, Searcher, Sort, SortBy};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition};
 use crate::batch::{Batch, Bounds, Done, is_closed};
@@ -305,6 +305,12 @@ impl Index {
         !self.is_closed.load(Ordering::Acquire) && self.status() == Status::Running
     }
 
+    /// Whether it runs, or does when it is resumed.
+    fn may_resume(&self) -> bool {
+        let is_normal = matches!(self.state(), State::Normal | State::Idle);
+        !self.is_closed.load(Ordering::Acquire) && self.plan.is_ok() && is_normal
+    }
+
     /// Whether it takes no queries, since its functions failed too often or cannot be compiled.
     pub fn is_invalid(&self) -> bool {
         self.failure.lock().is_some()
@@ -420,6 +426,11 @@ impl Index {
             return Ok(Next::After(rest));
         }
         let mut files = self.files.lock();
+        if files.is_none() && self.may_run() {
+            self.open_files(&mut files)?;
+            // Who waits for them to be opened has a view now, and must not wait for the batch too.
+            MutexGuard::bump(&mut files);
+        }
         if !self.may_run() {
             return Ok(Next::Sleep);
         }
@@ -485,7 +496,8 @@ impl Index {
         let took = begun.elapsed();
         tracing::debug!(index = %name, documents = statistics.inputs, entries = statistics.outputs, ms = statistics.duration_ms, reason = statistics.reason, "batch");
         self.batches.add(statistics);
-        let rest = self.opened.elapsed() + took.min(REST_MAX);
+        // One that has more goes on at once: a rest gathers what is written meanwhile.
+        let rest = if has_more { Duration::ZERO } else { self.opened.elapsed() + took.min(REST_MAX) };
         self.rest_until_ms.store(rest.as_millis() as u64, Ordering::Relaxed);
         self.signal.tell();
         if let Some(owner) = self.owner.upgrade() {
@@ -559,8 +571,8 @@ impl Index {
 
     // ---- waiting ----
 
-    /// Waits until everything in the database as of now, up to the cut-off, is in the index; or until it stops running, or is closed. Never times out by
-    /// itself: drop it, or see [`Index::wait_for_blocking`].
+    /// Waits until everything in the database as of now, up to the cut-off, is in the index; or until it is disabled, in error or closed. One that is
+    /// paused is waited for: somebody may resume it. Never times out by itself: drop it, or see [`Index::wait_for_blocking`], which gives up on those.
     ///
     /// Returns the view that has it; whether it really has, its staleness tells.
     pub async fn wait_for(self: &Arc<Self>, cutoff: Cutoff) -> Result<Arc<View>> {
@@ -569,7 +581,7 @@ impl Index {
         let cutoff = self.fixed(cutoff)?;
         loop {
             changes.mark_unchanged();
-            if let Some(view) = self.reached(cutoff)? {
+            if let Some(view) = self.reached(cutoff, || !self.may_resume())? {
                 drop(waiting);
                 return Ok(view);
             }
@@ -591,7 +603,7 @@ impl Index {
         let cutoff = self.fixed(cutoff)?;
         loop {
             let seen = self.signal.count();
-            if let Some(view) = self.reached(cutoff)? {
+            if let Some(view) = self.reached(cutoff, || !self.may_run())? {
                 return Ok(Some(view));
             }
             self.wake_now();
@@ -609,12 +621,12 @@ impl Index {
         })
     }
 
-    fn reached(&self, cutoff: Cutoff) -> Result<Option<Arc<View>>> {
+    fn reached(&self, cutoff: Cutoff, gives_up: impl FnOnce() -> bool) -> Result<Option<Arc<View>>> {
         let view = self.view()?;
         let snapshot = self.database()?.read()?;
         let is_behind =
             view.is_stale(&snapshot, cutoff)? || self.is_behind_compare_exchange(&view, &snapshot)?;
-        Ok((!is_behind || !self.may_run()).then_some(view))
+        Ok((!is_behind || gives_up()).then_some(view))
     }
 
     /// Whether something that is in the database now is not in the index.
@@ -776,23 +788,14 @@ impl Index {
                     std::ops::ControlFlow::Continue(())
                 })
             };
-            let order = jackdaw_database::Order::Ascending;
-            let (documents, tombstones) = (seen.documents + 1, seen.tombstones + 1);
+            let tombstones = seen.tombstones + 1;
             lag.documents = match collection.as_str() {
                 ALL_DOCUMENTS => snapshot.document_count()?,
                 name => snapshot.collection(name)?.map_or(0, |collection| collection.documents),
             };
             if newest.documents > seen.documents {
-                match collection.as_str() {
-                    ALL_DOCUMENTS => {
-                        snapshot.documents_by_etag(documents, order, |_| count(&mut lag.document_lag))?;
-                    }
-                    name => {
-                        snapshot.documents_of_collection(name, documents, order, |_| {
-                            count(&mut lag.document_lag)
-                        })?;
-                    }
-                }
+                let collection = Some(collection.as_str()).filter(|name| *name != ALL_DOCUMENTS);
+                lag.document_lag = snapshot.documents_since(collection, seen.documents + 1, LAG_MAX)?;
             }
             if newest.tombstones > seen.tombstones {
                 match collection.as_str() {

@@ -107,6 +107,9 @@ impl Fields {
     }
 }
 
+/// An index of more fields keeps those together that have no options: each field of its own costs something in every batch.
+const OWN_FIELDS_MAX: usize = 64;
+
 /// A definition, ready to run.
 pub(crate) struct Plan {
     pub(crate) kind: IndexType,
@@ -169,6 +172,9 @@ impl Plan {
             })
             .transpose()?;
         check_same_fields(definition, &maps)?;
+        if let Some(reduce) = &reduce {
+            check_key_fields(definition, &maps, reduce)?;
+        }
         let is_script = maps.iter().any(|(_, map)| map.language() == jackdaw_functions::Language::JavaScript);
         let kind = match (is_script, reduce.is_some()) {
             (false, false) => IndexType::Map,
@@ -236,8 +242,14 @@ impl Plan {
             .filter(|(name, _)| *name != ALL_FIELDS)
             .map(|(name, options)| (name.clone(), options.or(&defaults)))
             .collect();
-        let schema = schema(&by_name, &defaults, &settings);
+        let mut schema = schema(&by_name, &defaults, &settings);
         check_analyzers(&schema)?;
+        if field_names.len() <= OWN_FIELDS_MAX {
+            for name in &field_names {
+                let options = || search_options(&defaults, &settings);
+                schema.fields.entry(name.clone()).or_insert_with(options);
+            }
+        }
         let stores_any = defaults.storage == Some(FieldStorage::Yes)
             || by_name.values().any(|options| options.storage == Some(FieldStorage::Yes))
             || has_dynamic_fields;
@@ -316,19 +328,45 @@ fn compilation(
     }
 }
 
+/// The fields of a map's entries, where they are always the same.
+fn fixed_fields(map: &Map) -> Option<BTreeSet<String>> {
+    if map.has_dynamic_fields() {
+        return None;
+    }
+    Some(map.field_names()?.iter().map(|name| name.to_string()).collect())
+}
+
+/// A reduce must group by fields that its maps give.
+fn check_key_fields(definition: &IndexDefinition, maps: &[(&String, Map)], reduce: &Reduce) -> Result<()> {
+    for fields in maps.iter().filter_map(|(_, map)| fixed_fields(map)) {
+        let missing = reduce.key_fields().iter().find(|path| {
+            let name = path.split(['.', '[']).next().unwrap_or_default();
+            !fields.contains(name)
+        });
+        if let Some(missing) = missing {
+            let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+            return Err(Error::Compilation {
+                message: format!(
+                    "Failed to compile index {}: the reduce function groups by field '{missing}', which the map does not give. Its fields are: {}",
+                    definition.name,
+                    fields.join(", ")
+                ),
+                property: Some("Reduce"),
+                text: definition.reduce.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Maps of one index must make entries of the same fields.
 fn check_same_fields(definition: &IndexDefinition, maps: &[(&String, Map)]) -> Result<()> {
-    let known = |map: &Map| -> Option<BTreeSet<String>> {
-        if map.has_dynamic_fields() {
-            return None;
-        }
-        Some(map.field_names()?.iter().map(|name| name.to_string()).collect())
-    };
-    let Some((first_text, first)) = maps.first().and_then(|(text, map)| Some((text, known(map)?))) else {
+    let Some((first_text, first)) = maps.first().and_then(|(text, map)| Some((text, fixed_fields(map)?)))
+    else {
         return Ok(());
     };
     for (text, map) in &maps[1..] {
-        let Some(other) = known(map) else { continue };
+        let Some(other) = fixed_fields(map) else { continue };
         if other != first {
             let list =
                 |names: Vec<&String>| names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");

@@ -11,11 +11,10 @@ use crate::answer::json;
 use crate::error::{Error, Result};
 use crate::execute::collection::{self, Outcome};
 use crate::execute::index::{self, Opened};
-use crate::parameters::Scalar;
 use crate::plan::cache::Plans;
 use crate::plan::field::Origin;
 use crate::plan::projection::Projection;
-use crate::plan::{Access, Ids, Plan};
+use crate::plan::{Access, Plan};
 use crate::request::Request;
 use crate::run::Run;
 use crate::sink::Sink;
@@ -208,27 +207,29 @@ impl Prepared<'_> {
         Some(script + &update.text)
     }
 
-    /// Whether the answer is there in no time, so that it is not worth another thread: few results, and runs of the same text took no time
-    /// before.
+    /// Whether the answer is there in no time, so that it is not worth another thread: runs of the same text took no time before. One that takes longer
+    /// this time is broken off by its sink, which tells [`Prepared::was_not_brief`].
     #[must_use]
-    pub fn is_brief(&self) -> bool {
-        /// Results that are printed in little time.
-        const RESULTS_MAX: u64 = 128;
-        /// What it costs to pass work to another thread and back, and a little more.
-        const COST_MAX: Duration = Duration::from_micros(150);
+    pub fn is_brief(&self, indexes: &Indexes) -> bool {
+        /// Ten times what it costs to pass work to another thread and back; other requests on this one wait no longer than for a slow disk.
+        const COST_MAX: Duration = Duration::from_millis(1);
         if self.request.wait.is_some() || self.plan.filter.is_some() {
             return false;
         }
-        let take = match &self.plan.tree.paging.take {
-            None => self.request.take,
-            Some(take) => match self.request.parameters.value(&self.plan.text, take) {
-                Ok(Scalar::Long(take)) => self.request.take.min(take.unsigned_abs()),
-                _ => self.request.take,
-            },
-        };
-        let is_few = take <= RESULTS_MAX
-            || matches!(&self.plan.access, Access::Collection { ids: Ids::These, .. })
-            || matches!(self.plan.projection, Projection::Facets | Projection::Suggestions);
-        is_few && self.plan.cost.expected().is_some_and(|cost| cost < COST_MAX)
+        if matches!(&self.plan.projection, Projection::Script { .. }) {
+            return false;
+        }
+        // An index that is gone would be made again, and waited for.
+        if let Access::Dynamic(definition) = &self.plan.access
+            && indexes.find_auto(definition).is_none()
+        {
+            return false;
+        }
+        self.plan.cost.expected().is_some_and(|cost| cost < COST_MAX)
+    }
+
+    /// Notes that the answer was longer than a brief one may be: the next runs of the same text are not taken for brief.
+    pub fn was_not_brief(&self) {
+        self.plan.cost.note(Duration::from_millis(10));
     }
 }

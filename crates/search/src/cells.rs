@@ -1,6 +1,9 @@
-//! One entry in the form that tantivy takes: two allocations, whatever the number of its fields.
+//! One entry in the form that tantivy takes: in three buffers, whatever the number of its fields, which come back when it is written. (Made anew for each
+//! entry they would be allocated on one thread and freed on another, and both wait for the allocator's locks.)
 
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf, Value};
 use tantivy::schema::{Field, OwnedValue};
@@ -10,18 +13,66 @@ use crate::writer::Gauge;
 /// The values of an entry for tantivy's fields.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    cells: Vec<(Field, Cell)>,
-    /// All texts and bytes, one after the other.
-    text: String,
-    bytes: Vec<u8>,
+    buffers: Buffers,
     /// Where this entry is counted, and with how many bytes.
     gauge: Option<(Arc<Gauge>, usize)>,
+}
+
+/// What an entry is kept in.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    cells: Vec<(Field, Cell)>,
+    /// All texts, one after the other.
+    text: String,
+    bytes: Vec<u8>,
+}
+
+impl Buffers {
+    fn size(&self) -> usize {
+        self.text.capacity()
+            + self.bytes.capacity()
+            + self.cells.capacity() * std::mem::size_of::<(Field, Cell)>()
+    }
+}
+
+/// Buffers that wait for their next entry.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Mutex<Vec<Buffers>>);
+
+impl Spare {
+    /// Buffers kept, and the bytes of each at most: 4 MiB in all.
+    const KEPT_MAX: usize = 256;
+    const SIZE_MAX: usize = 16 << 10;
+
+    pub(crate) fn take(&self) -> Cells {
+        Cells { buffers: self.0.lock().pop().unwrap_or_default(), gauge: None }
+    }
+
+    fn give(&self, mut buffers: Buffers) {
+        if buffers.size() > Spare::SIZE_MAX {
+            return;
+        }
+        buffers.cells.clear();
+        buffers.text.clear();
+        buffers.bytes.clear();
+        let mut kept = self.0.lock();
+        if kept.len() < Spare::KEPT_MAX {
+            kept.push(buffers);
+        }
+    }
+
+    /// Lets go of all.
+    pub(crate) fn free(&self) {
+        let kept = std::mem::take(&mut *self.0.lock());
+        drop(kept);
+    }
 }
 
 impl Drop for Cells {
     fn drop(&mut self) {
         if let Some((gauge, weight)) = &self.gauge {
             gauge.remove(*weight);
+            gauge.spare.give(std::mem::take(&mut self.buffers));
         }
     }
 }
@@ -55,51 +106,43 @@ enum ColumnCell {
 }
 
 impl Cells {
-    pub(crate) fn with_capacity(cells: usize, text: usize) -> Cells {
-        Cells {
-            cells: Vec::with_capacity(cells),
-            text: String::with_capacity(text),
-            bytes: Vec::new(),
-            gauge: None,
-        }
-    }
-
     /// Counts the entry's bytes until it is dropped.
     pub(crate) fn weigh(&mut self, gauge: &Arc<Gauge>) {
-        let weight = self.text.capacity()
-            + self.bytes.capacity()
-            + self.cells.capacity() * std::mem::size_of::<(Field, Cell)>()
-            + std::mem::size_of::<Cells>();
+        let weight = self.buffers.size() + std::mem::size_of::<Cells>();
         gauge.add(weight);
         self.gauge = Some((Arc::clone(gauge), weight));
     }
 
     /// Adds the text that `write` appends, unless it says that it is none.
     pub(crate) fn text(&mut self, field: Field, write: impl FnOnce(&mut String) -> bool) {
-        let from = self.text.len();
-        if write(&mut self.text) {
-            self.cells.push((field, Cell::Text { from: from as u32, to: self.text.len() as u32 }));
+        let from = self.buffers.text.len();
+        if write(&mut self.buffers.text) {
+            self.buffers
+                .cells
+                .push((field, Cell::Text { from: from as u32, to: self.buffers.text.len() as u32 }));
         } else {
-            self.text.truncate(from);
+            self.buffers.text.truncate(from);
         }
     }
 
     pub(crate) fn bytes(&mut self, field: Field, write: impl FnOnce(&mut Vec<u8>)) {
-        let from = self.bytes.len();
-        write(&mut self.bytes);
-        self.cells.push((field, Cell::Bytes { from: from as u32, to: self.bytes.len() as u32 }));
+        let from = self.buffers.bytes.len();
+        write(&mut self.buffers.bytes);
+        self.buffers
+            .cells
+            .push((field, Cell::Bytes { from: from as u32, to: self.buffers.bytes.len() as u32 }));
     }
 
     pub(crate) fn unsigned(&mut self, field: Field, value: u64) {
-        self.cells.push((field, Cell::Unsigned(value)));
+        self.buffers.cells.push((field, Cell::Unsigned(value)));
     }
 
     pub(crate) fn long(&mut self, field: Field, value: i64) {
-        self.cells.push((field, Cell::Long(value)));
+        self.buffers.cells.push((field, Cell::Long(value)));
     }
 
     pub(crate) fn double(&mut self, field: Field, value: f64) {
-        self.cells.push((field, Cell::Double(value)));
+        self.buffers.cells.push((field, Cell::Double(value)));
     }
 
     pub(crate) fn column_long(&mut self, field: Field, name: &str, value: i64) {
@@ -111,30 +154,34 @@ impl Cells {
     }
 
     pub(crate) fn column_text(&mut self, field: Field, name: &str, value: &str) {
-        let to = self.text.len() + name.len() + value.len();
+        let to = self.buffers.text.len() + name.len() + value.len();
         self.column(field, name, ColumnCell::Text { to: to as u32 });
-        self.text.push_str(value);
+        self.buffers.text.push_str(value);
     }
 
     fn column(&mut self, field: Field, name: &str, value: ColumnCell) {
-        let name_from = self.text.len() as u32;
-        self.text.push_str(name);
-        self.cells.push((field, Cell::Column { name_from, name_to: self.text.len() as u32, value }));
+        let name_from = self.buffers.text.len() as u32;
+        self.buffers.text.push_str(name);
+        self.buffers
+            .cells
+            .push((field, Cell::Column { name_from, name_to: self.buffers.text.len() as u32, value }));
     }
 
     fn value(&self, cell: Cell) -> CellValue<'_> {
         match cell {
-            Cell::Text { from, to } => CellValue::Text(&self.text[from as usize..to as usize]),
-            Cell::Bytes { from, to } => CellValue::Bytes(&self.bytes[from as usize..to as usize]),
+            Cell::Text { from, to } => CellValue::Text(&self.buffers.text[from as usize..to as usize]),
+            Cell::Bytes { from, to } => CellValue::Bytes(&self.buffers.bytes[from as usize..to as usize]),
             Cell::Unsigned(value) => CellValue::Unsigned(value),
             Cell::Long(value) => CellValue::Long(value),
             Cell::Double(value) => CellValue::Double(value),
             Cell::Column { name_from, name_to, value } => CellValue::Column {
-                name: &self.text[name_from as usize..name_to as usize],
+                name: &self.buffers.text[name_from as usize..name_to as usize],
                 value: match value {
                     ColumnCell::Long(value) => ColumnValue::Long(value),
                     ColumnCell::Double(value) => ColumnValue::Double(value),
-                    ColumnCell::Text { to } => ColumnValue::Text(&self.text[name_to as usize..to as usize]),
+                    ColumnCell::Text { to } => {
+                        ColumnValue::Text(&self.buffers.text[name_to as usize..to as usize])
+                    }
                 },
             },
         }
@@ -160,7 +207,7 @@ impl<'a> Iterator for CellIterator<'a> {
     type Item = (Field, CellValue<'a>);
 
     fn next(&mut self) -> Option<(Field, CellValue<'a>)> {
-        let &(field, cell) = self.cells.cells.get(self.at)?;
+        let &(field, cell) = self.cells.buffers.cells.get(self.at)?;
         self.at += 1;
         Some((field, self.cells.value(cell)))
     }

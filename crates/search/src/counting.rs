@@ -2,21 +2,22 @@
 //!
 //! The result is worked out once, as a set of entries per segment. Counting by terms looks at each of them once and adds to a
 //! counter per place in the dictionary; over the whole index the dictionary's own counts are the answer. Counting by ranges of
-//! numbers looks at each once too, and over the whole index at the sorted numbers alone.
+//! numbers reads each field once for all facets, and over the whole index looks at the sorted numbers alone.
 
-use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use tantivy::{DocId, DocSet, TERMINATED};
+use tantivy::query::EnableScoring;
+use tantivy::{DocId, DocSet};
 
 use crate::compile::{number_ends, text_ends};
 use crate::docs::{Docs, Gather};
 use crate::error::Result;
 use crate::facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FacetValue};
-use crate::layout::Place;
+use crate::layout::{Layout, Place};
 use crate::query::Query;
 use crate::searcher::Searcher;
-use crate::segment::{Numbers, Segment, prefixed};
+use crate::segment::{Domain, Numbers, Segment};
 
 /// With fewer values than one in so many terms, their texts are looked up one by one.
 const SPARSE: usize = 16;
@@ -58,19 +59,71 @@ impl Counted {
     }
 }
 
+/// The terms that a result has, in order.
+#[derive(Default)]
+struct Tally {
+    text: String,
+    values: Vec<Tallied>,
+}
+
+struct Tallied {
+    term: Range<usize>,
+    counted: Counted,
+}
+
+impl Tally {
+    fn add(&mut self, term: &str, counted: Counted) {
+        let start = self.text.len();
+        self.text.push_str(term);
+        self.values.push(Tallied { term: start..self.text.len(), counted });
+    }
+
+    /// The sum of several.
+    fn of_all(mut all: Vec<Tally>) -> Tally {
+        if all.len() < 2 {
+            return all.pop().unwrap_or_default();
+        }
+        let mut parts: Vec<(&str, &Counted)> = all
+            .iter()
+            .flat_map(|tally| {
+                tally.values.iter().map(|value| (&tally.text[value.term.clone()], &value.counted))
+            })
+            .collect();
+        // They are runs in order, which this makes use of.
+        parts.sort_by_key(|(term, _)| *term);
+        let mut sum = Tally::default();
+        for (term, counted) in parts {
+            match sum.values.last_mut() {
+                Some(last) if sum.text[last.term.clone()] == *term => last.counted.add(counted),
+                _ => sum.add(term, counted.clone()),
+            }
+        }
+        sum
+    }
+}
+
+/// A range of numbers to be counted, and the number of its counter.
+struct NumberRange {
+    low: u64,
+    high: u64,
+    counter: usize,
+}
+
 impl Searcher {
     /// Counts the entries that a query finds, by each of the facets.
     pub fn facets(&self, query: &Query, requests: &[FacetRequest]) -> Result<Vec<FacetResult>> {
         let found = self.found(query)?;
+        let mut ranged = self.by_plain_ranges(&found, requests)?.into_iter();
         requests
             .iter()
             .map(|request| match &request.kind {
                 FacetKind::Terms { field, sort, start, page_size, include_remaining_terms } => {
-                    let values = self.by_terms(&found, field, &request.aggregations)?;
-                    Ok(page(values, *sort, *start, *page_size, *include_remaining_terms))
+                    let tally = self.by_terms(&found, field, &request.aggregations)?;
+                    Ok(page(tally, *sort, *start, *page_size, *include_remaining_terms))
                 }
                 FacetKind::Ranges(ranges) => {
-                    let values = self.by_ranges(&found, ranges, &request.aggregations)?;
+                    let plain = ranged.by_ref().take(ranges.len()).collect();
+                    let values = self.by_ranges(&found, ranges, &request.aggregations, plain)?;
                     Ok(FacetResult { values, ..FacetResult::default() })
                 }
             })
@@ -91,100 +144,119 @@ impl Searcher {
             return Ok(found);
         }
         let compiled = self.compiler().compile(query)?;
-        let mut gathers: HashMap<u32, Gather> = HashMap::new();
-        self.snapshot.each_match(compiled.as_ref(), |segment, doc| {
-            gathers.entry(segment.ord).or_insert_with(|| Gather::new(segment.max_doc())).insert(doc);
-            Ok(())
-        })?;
+        let weight = compiled.weight(EnableScoring::disabled_from_searcher(&self.snapshot.tantivy))?;
         for segment in self.snapshot.segments.iter() {
-            found.push(Some(gathers.remove(&segment.ord).map_or(Docs::None, Gather::finish)));
+            let mut gather = Gather::new(segment.max_doc());
+            weight.for_each_no_score(&segment.reader, &mut |docs| {
+                docs.iter().filter(|&&doc| segment.is_alive(doc)).for_each(|&doc| gather.insert(doc));
+            })?;
+            found.push(Some(gather.finish()));
         }
         Ok(found)
     }
 
     /// The counts of all terms of a field that the result has, by term.
-    fn by_terms(
-        &self,
-        found: &[Option<Docs>],
-        field: &str,
-        aggregations: &[String],
-    ) -> Result<Vec<(String, Counted)>> {
+    fn by_terms(&self, found: &[Option<Docs>], field: &str, aggregations: &[String]) -> Result<Tally> {
         let place = self.snapshot.layout.place(field);
-        let mut all: Vec<Vec<(String, Counted)>> = Vec::new();
+        let mut all = Vec::with_capacity(found.len());
         for (segment, docs) in self.snapshot.segments.iter().zip(found) {
             let aggregated = self.aggregated(segment, aggregations)?;
-            let counted = match docs {
+            all.push(match docs {
                 None if aggregations.is_empty() => statistics(segment, &place)?,
                 Some(Docs::None) => continue,
-                docs => {
-                    let docs = docs.clone().unwrap_or(Docs::All(segment.max_doc()));
-                    count_terms(segment, &place, docs, &aggregated)?
-                }
-            };
-            all.push(counted);
+                None => count_terms(segment, &place, &Docs::All(segment.max_doc()), &aggregated)?,
+                Some(docs) => count_terms(segment, &place, docs, &aggregated)?,
+            });
         }
-        if all.len() < 2 {
-            return Ok(all.pop().unwrap_or_default());
-        }
-        let mut merged: HashMap<String, Counted> = HashMap::new();
-        for (term, counted) in all.into_iter().flatten() {
-            merged.entry(term).or_default().add(&counted);
-        }
-        let mut values: Vec<(String, Counted)> = merged.into_iter().collect();
-        values.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-        Ok(values)
+        Ok(Tally::of_all(all))
     }
 
+    /// The counts of those ranges of numbers for which nothing else is wanted, a number for each range of all requests: each field is
+    /// read once for all of them.
+    fn by_plain_ranges(&self, found: &[Option<Docs>], requests: &[FacetRequest]) -> Result<Vec<u64>> {
+        let mut count = 0;
+        let mut fields: Vec<(&str, Domain, Vec<NumberRange>)> = Vec::new();
+        for request in requests {
+            let FacetKind::Ranges(ranges) = &request.kind else { continue };
+            for range in ranges {
+                let counter = count;
+                count += 1;
+                if let Some((domain, low, high)) = plain_range(range, &request.aggregations) {
+                    let wanted = NumberRange { low, high, counter };
+                    match fields.iter_mut().find(|field| (field.0, field.1) == (&*range.field, domain)) {
+                        Some(field) => field.2.push(wanted),
+                        None => fields.push((&range.field, domain, vec![wanted])),
+                    }
+                }
+            }
+        }
+        let mut counts = vec![0; count];
+        let layout = &self.snapshot.layout;
+        for (field, domain, ranges) in fields {
+            let place = layout.place(field);
+            for (segment, docs) in self.snapshot.segments.iter().zip(found) {
+                count_numbers(segment, layout, &place, domain, docs.as_ref(), &ranges, &mut counts)?;
+            }
+        }
+        Ok(counts)
+    }
+
+    /// The values of a facet of ranges. `plain` has those of the ranges that [`Searcher::by_plain_ranges`] counts.
     fn by_ranges(
         &self,
         found: &[Option<Docs>],
         ranges: &[FacetRange],
         aggregations: &[String],
+        plain: Vec<u64>,
     ) -> Result<Vec<FacetValue>> {
+        let mut values = Vec::with_capacity(ranges.len());
+        for (range, plain) in ranges.iter().zip(plain) {
+            let mut counted = match plain_range(range, aggregations) {
+                Some(_) => Counted { count: plain, ..Counted::default() },
+                None => self.in_range(found, range, aggregations)?,
+            };
+            counted.aggregates.resize(aggregations.len(), NOTHING);
+            values.push(FacetValue { term: 0..0, count: counted.count, aggregates: counted.aggregates });
+        }
+        Ok(values)
+    }
+
+    /// Counts the entries of a range, one by one.
+    fn in_range(
+        &self,
+        found: &[Option<Docs>],
+        range: &FacetRange,
+        aggregations: &[String],
+    ) -> Result<Counted> {
         let layout = &self.snapshot.layout;
-        let mut values = vec![Counted::default(); ranges.len()];
+        let place = layout.place(&range.field);
+        let mut counted = Counted::default();
         for (segment, docs) in self.snapshot.segments.iter().zip(found) {
             let aggregated = self.aggregated(segment, aggregations)?;
-            for (range, counted) in ranges.iter().zip(&mut values) {
-                let place = layout.place(&range.field);
-                match number_ends(&range.low, &range.high) {
-                    Some(None) => {}
-                    Some(Some((domain, low, high))) => {
-                        if docs.is_none() && aggregated.is_empty() {
-                            let sorted = segment.sorted(layout, &place, domain)?;
-                            if sorted.is_single {
-                                counted.count += sorted.range(low, high).len() as u64;
-                                continue;
-                            }
+            match number_ends(&range.low, &range.high) {
+                Some(None) => {}
+                Some(Some((domain, low, high))) => {
+                    let numbers = segment.numbers(layout, &place)?;
+                    each_doc(segment, docs.as_ref(), |doc| {
+                        let mut inside = false;
+                        numbers.each(domain, doc, |value| inside |= (low..=high).contains(&value));
+                        if inside {
+                            counted.entry(&aggregated, doc);
                         }
-                        let numbers = segment.numbers(layout, &place)?;
-                        each_doc(segment, docs.as_ref(), |doc| {
-                            let mut inside = false;
-                            numbers.each(domain, doc, |value| inside |= (low..=high).contains(&value));
-                            if inside {
-                                counted.entry(&aggregated, doc);
-                            }
-                        });
-                    }
-                    None => {
-                        let (from, to) = text_ends(&place, &range.low, &range.high, false);
-                        let mut inside = segment.term_range(&place, &from, to.as_ref())?.cursor();
-                        each_doc(segment, docs.as_ref(), |doc| {
-                            if inside.doc() <= doc && inside.seek(doc) == doc {
-                                counted.entry(&aggregated, doc);
-                            }
-                        });
-                    }
+                    });
+                }
+                None => {
+                    let (from, to) = text_ends(&place, &range.low, &range.high, false);
+                    let mut inside = segment.term_range(&place, &from, to.as_ref())?.cursor();
+                    each_doc(segment, docs.as_ref(), |doc| {
+                        if inside.doc() <= doc && inside.seek(doc) == doc {
+                            counted.entry(&aggregated, doc);
+                        }
+                    });
                 }
             }
         }
-        Ok(values
-            .into_iter()
-            .map(|mut counted| {
-                counted.aggregates.resize(aggregations.len(), NOTHING);
-                FacetValue { term: String::new(), count: counted.count, aggregates: counted.aggregates }
-            })
-            .collect())
+        Ok(counted)
     }
 
     fn aggregated(&self, segment: &Segment, aggregations: &[String]) -> Result<Vec<Arc<Numbers>>> {
@@ -194,39 +266,89 @@ impl Searcher {
     }
 }
 
-fn each_doc(segment: &Segment, docs: Option<&Docs>, mut each: impl FnMut(DocId)) {
+/// The ends of a range of numbers of which only the entries are counted.
+fn plain_range(range: &FacetRange, aggregations: &[String]) -> Option<(Domain, u64, u64)> {
+    if !aggregations.is_empty() {
+        return None;
+    }
+    number_ends(&range.low, &range.high).flatten()
+}
+
+/// Adds how many entries of a segment have a number in each range.
+fn count_numbers(
+    segment: &Segment,
+    layout: &Layout,
+    place: &Place,
+    domain: Domain,
+    docs: Option<&Docs>,
+    ranges: &[NumberRange],
+    counts: &mut [u64],
+) -> tantivy::Result<()> {
+    let numbers = segment.numbers(layout, place)?;
+    let Some(docs) = docs.filter(|_| numbers.is_single(domain)) else {
+        let sorted = segment.sorted(layout, place, domain)?;
+        for NumberRange { low, high, counter } in ranges {
+            counts[*counter] += match docs {
+                None if sorted.is_single => sorted.range(*low, *high).len() as u64,
+                _ => {
+                    let mut count = 0;
+                    each_doc(segment, docs, |doc| {
+                        let mut inside = false;
+                        numbers.each(domain, doc, |value| inside |= (*low..=*high).contains(&value));
+                        count += u64::from(inside);
+                    });
+                    count
+                }
+            };
+        }
+        return Ok(());
+    };
+    let mut values = Vec::new();
+    docs.each_block(|docs| {
+        values.clear();
+        numbers.append(domain, docs, &mut values);
+        for NumberRange { low, high, counter } in ranges {
+            let inside = values.iter().filter(|&&value| (*low <= value) & (value <= *high)).count();
+            counts[*counter] += inside as u64;
+        }
+    });
+    Ok(())
+}
+
+fn each_doc(segment: &Segment, docs: Option<&Docs>, each: impl FnMut(DocId)) {
     match docs {
         None => (0..segment.max_doc()).for_each(each),
-        Some(docs) => {
-            let mut cursor = docs.clone().cursor();
-            let mut doc = cursor.doc();
-            while doc != TERMINATED {
-                each(doc);
-                doc = cursor.advance();
-            }
-        }
+        Some(docs) => docs.each(each),
     }
 }
 
 /// The counts that the dictionary keeps.
-fn statistics(segment: &Segment, place: &Place) -> tantivy::Result<Vec<(String, Counted)>> {
-    let inverted = segment.reader.inverted_index(place.terms)?;
-    let mut stream = prefixed(inverted.terms(), &place.prefix)?;
-    let mut counts = Vec::new();
-    while stream.advance() {
-        let term = String::from_utf8_lossy(&stream.key()[place.prefix.len()..]).into_owned();
-        let count = u64::from(stream.value().doc_freq);
-        counts.push((term, Counted { count, aggregates: Vec::new() }));
+fn statistics(segment: &Segment, place: &Place) -> tantivy::Result<Tally> {
+    let mut tally = Tally::default();
+    let counted = |count: u32| Counted { count: u64::from(count), aggregates: Vec::new() };
+    match segment.terms(place)? {
+        Some(terms) => {
+            tally.values.reserve(terms.counts.len());
+            for (rank, &count) in terms.counts.iter().enumerate() {
+                tally.add(terms.text(rank), counted(count));
+            }
+        }
+        None => {
+            segment.each_term(place, |term, count| {
+                tally.add(&String::from_utf8_lossy(term), counted(count));
+                true
+            })?;
+        }
     }
-    Ok(counts)
+    Ok(tally)
 }
 
 fn count_terms(
     segment: &Segment,
     place: &Place,
-    docs: Docs,
+    docs: &Docs,
     aggregated: &[Arc<Numbers>],
-) -> tantivy::Result<Vec<(String, Counted)>> {
+) -> tantivy::Result<Tally> {
     let ranks = segment.ranks(place)?;
     let size = ranks.count as usize;
     let mut counts: Vec<u32> = Vec::new();
@@ -234,23 +356,18 @@ fn count_terms(
     if aggregated.is_empty() {
         counts = vec![0; size];
         if ranks.is_single() {
-            each_doc(segment, Some(&docs), |doc| {
+            docs.each(|doc| {
                 if let Some(count) = counts.get_mut(ranks.last[doc as usize] as usize) {
                     *count += 1;
                 }
             });
         } else {
-            each_doc(segment, Some(&docs), |doc| {
-                ranks.of(doc).iter().for_each(|&rank| counts[rank as usize] += 1);
-            });
+            docs.each(|doc| ranks.of(doc).iter().for_each(|&rank| counts[rank as usize] += 1));
         }
     } else {
         sums = vec![Counted::default(); size];
-        each_doc(segment, Some(&docs), |doc| {
-            ranks.of(doc).iter().for_each(|&rank| sums[rank as usize].entry(aggregated, doc));
-        });
+        docs.each(|doc| ranks.of(doc).iter().for_each(|&rank| sums[rank as usize].entry(aggregated, doc)));
     }
-    let mut values = Vec::new();
     let some: Vec<usize> = (0..size)
         .filter(|&rank| if aggregated.is_empty() { counts[rank] > 0 } else { sums[rank].count > 0 })
         .collect();
@@ -261,55 +378,56 @@ fn count_terms(
             std::mem::take(&mut sums[rank])
         }
     };
-    if some.len() * SPARSE < size {
+    let mut tally = Tally { text: String::new(), values: Vec::with_capacity(some.len()) };
+    if let Some(terms) = segment.terms(place)? {
+        some.into_iter().for_each(|rank| tally.add(terms.text(rank), counted(rank)));
+    } else if some.len() * SPARSE < size {
         for rank in some {
-            values.push((segment.term_of(place, &ranks, rank as u32)?, counted(rank)));
+            tally.add(&segment.term_of(place, &ranks, rank as u32)?, counted(rank));
         }
-        return Ok(values);
+    } else {
+        let mut wanted = some.into_iter().peekable();
+        let mut rank = 0;
+        segment.each_term(place, |term, _| {
+            if wanted.next_if_eq(&rank).is_some() {
+                tally.add(&String::from_utf8_lossy(term), counted(rank));
+            }
+            rank += 1;
+            true
+        })?;
     }
-    let inverted = segment.reader.inverted_index(place.terms)?;
-    let mut stream = prefixed(inverted.terms(), &place.prefix)?;
-    let mut wanted = some.into_iter().peekable();
-    let mut rank = 0;
-    while stream.advance() {
-        if wanted.next_if_eq(&rank).is_some() {
-            let term = String::from_utf8_lossy(&stream.key()[place.prefix.len()..]).into_owned();
-            values.push((term, counted(rank)));
-        }
-        rank += 1;
-    }
-    Ok(values)
+    Ok(tally)
 }
 
 /// The page of the values, which come by term.
 fn page(
-    mut values: Vec<(String, Counted)>,
+    tally: Tally,
     sort: FacetSort,
     start: usize,
     page_size: usize,
     include_remaining_terms: bool,
 ) -> FacetResult {
+    let Tally { text, mut values } = tally;
     match sort {
         FacetSort::ValueAscending => {}
         FacetSort::ValueDescending => values.reverse(),
         // Stable: equal counts stay by term.
-        FacetSort::CountAscending => values.sort_by_key(|(_, counted)| counted.count),
-        FacetSort::CountDescending => values.sort_by_key(|(_, counted)| std::cmp::Reverse(counted.count)),
+        FacetSort::CountAscending => values.sort_by_key(|value| value.counted.count),
+        FacetSort::CountDescending => values.sort_by_key(|value| std::cmp::Reverse(value.counted.count)),
     }
     let rest = values.split_off(start.saturating_add(page_size).min(values.len()));
+    let remaining_terms = match include_remaining_terms {
+        true => rest.iter().map(|value| text[value.term.clone()].to_owned()).collect(),
+        false => Vec::new(),
+    };
+    let shown =
+        |Tallied { term, counted }| FacetValue { term, count: counted.count, aggregates: counted.aggregates };
     FacetResult {
         remaining_terms_count: rest.len() as u64,
-        remaining_hits: rest.iter().map(|(_, counted)| counted.count).sum(),
-        remaining_terms: if include_remaining_terms {
-            rest.into_iter().map(|(term, _)| term).collect()
-        } else {
-            Vec::new()
-        },
-        values: values
-            .into_iter()
-            .skip(start)
-            .map(|(term, counted)| FacetValue { term, count: counted.count, aggregates: counted.aggregates })
-            .collect(),
+        remaining_hits: rest.iter().map(|value| value.counted.count).sum(),
+        remaining_terms,
+        values: values.into_iter().skip(start).map(shown).collect(),
+        text,
     }
 }
 

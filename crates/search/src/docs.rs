@@ -72,7 +72,44 @@ impl Gather {
     }
 }
 
+/// Entries that are looked at together.
+const BLOCK: usize = 256;
+
 impl Docs {
+    /// Calls `each` for every entry, in order.
+    pub(crate) fn each(&self, mut each: impl FnMut(DocId)) {
+        match self {
+            Docs::None => {}
+            Docs::All(size) => (0..*size).for_each(each),
+            Docs::List(list) => list.iter().copied().for_each(each),
+            Docs::Bits(bits) => {
+                for (at, &word) in bits.words.iter().enumerate() {
+                    let mut word = word;
+                    while word != 0 {
+                        each(at as DocId * 64 + word.trailing_zeros());
+                        word &= word - 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `each` for all entries, in order, with some of them at a time.
+    pub(crate) fn each_block(&self, mut each: impl FnMut(&[DocId])) {
+        if let Docs::List(list) = self {
+            return list.chunks(BLOCK).for_each(each);
+        }
+        let mut block = Vec::with_capacity(BLOCK);
+        self.each(|doc| {
+            block.push(doc);
+            if block.len() == BLOCK {
+                each(&block);
+                block.clear();
+            }
+        });
+        each(&block);
+    }
+
     pub(crate) fn cursor(self) -> DocsCursor {
         let mut cursor = DocsCursor { docs: self, at: 0, word: 0, doc: TERMINATED };
         cursor.doc = match &cursor.docs {

@@ -19,7 +19,7 @@ use tantivy::tokenizer::TokenStream;
 use crate::analysis::{Analyzer, RAW_MARK, Words, is_too_long, lower_into};
 use crate::cells::{Cells, Stored};
 use crate::entry::{Entry, FieldValue};
-use crate::layout::{Columns, Layout, Part, Place, SEPARATOR};
+use crate::layout::{Column, Layout, Part, Place, SEPARATOR};
 use crate::options::Indexing;
 
 /// The term of an explicit null.
@@ -31,9 +31,8 @@ pub(crate) const EMPTY: &str = "EMPTY_STRING";
 /// The last integer up to which all are doubles.
 const EXACT_DOUBLE_MAX: i64 = 1 << 53;
 
-/// The cells of an entry, the `order`th that was ever added.
-pub(crate) fn encode(layout: &Layout, entry: &Entry<'_>, order: u64) -> Cells {
-    let mut cells = Cells::with_capacity(4 + entry.fields.len() * 3, 64 + entry.fields.len() * 24);
+/// The cells of an entry, the `order`th that was ever added, in those of none.
+pub(crate) fn encode(layout: &Layout, entry: &Entry<'_>, order: u64, mut cells: Cells) -> Cells {
     cells.text(layout.key, |text| {
         text.push_str(entry.key);
         true
@@ -148,14 +147,12 @@ impl FieldCells<'_> {
             }
             FieldValue::Shape(shape) => {
                 let text = crate::spatial::text_of(shape);
-                match &self.place.columns {
-                    Columns::Own(fields) => self.cells.text(fields[Part::Shape as usize], |out| {
+                match &self.place.columns[Part::Shape as usize] {
+                    Column::Own(field) => self.cells.text(*field, |out| {
                         out.push_str(&text);
                         true
                     }),
-                    Columns::Shared(paths) => {
-                        self.cells.column_text(self.layout.columns, &paths[Part::Shape as usize], &text);
-                    }
+                    Column::Shared(path) => self.cells.column_text(self.layout.columns, path, &text),
                 }
             }
             FieldValue::Boosted { value, boost } => {
@@ -205,20 +202,17 @@ impl FieldCells<'_> {
         } else {
             self.text(text);
         }
-        match &self.place.columns {
-            Columns::Own(fields) => self.cells.long(fields[Part::Date as usize], date.ticks),
-            Columns::Shared(paths) => {
-                self.cells.column_long(self.layout.columns, &paths[Part::Date as usize], date.ticks);
-            }
-        }
+        self.column_long(Part::Date, date.ticks);
     }
 
     fn long(&mut self, value: i64) {
-        match &self.place.columns {
-            Columns::Own(fields) => self.cells.long(fields[Part::Long as usize], value),
-            Columns::Shared(paths) => {
-                self.cells.column_long(self.layout.columns, &paths[Part::Long as usize], value);
-            }
+        self.column_long(Part::Long, value);
+    }
+
+    fn column_long(&mut self, part: Part, value: i64) {
+        match &self.place.columns[part as usize] {
+            Column::Own(field) => self.cells.long(*field, value),
+            Column::Shared(path) => self.cells.column_long(self.layout.columns, path, value),
         }
     }
 
@@ -227,11 +221,9 @@ impl FieldCells<'_> {
     }
 
     fn column_double(&mut self, part: Part, value: f64) {
-        match &self.place.columns {
-            Columns::Own(fields) => self.cells.double(fields[part as usize], value),
-            Columns::Shared(paths) => {
-                self.cells.column_double(self.layout.columns, &paths[part as usize], value)
-            }
+        match &self.place.columns[part as usize] {
+            Column::Own(field) => self.cells.double(*field, value),
+            Column::Shared(path) => self.cells.column_double(self.layout.columns, path, value),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What is asked of facets, and what they answer.
 
+use std::ops::Range;
+
 use crate::query::Bound;
 
 /// One facet: entries counted by terms or by ranges of fields.
@@ -67,13 +69,23 @@ pub struct FacetResult {
     pub remaining_hits: u64,
     /// The terms after the page, when asked for.
     pub remaining_terms: Vec<String>,
+    /// The terms of all values, one after the other: a string for each would be most of the work.
+    pub(crate) text: String,
+}
+
+impl FacetResult {
+    /// The term of one of its values; empty for ranges.
+    #[must_use]
+    pub fn term(&self, value: &FacetValue) -> &str {
+        self.text.get(value.term.clone()).unwrap_or_default()
+    }
 }
 
 /// One value of a facet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FacetValue {
-    /// The term; empty for ranges.
-    pub term: String,
+    /// Where its term stands in the result's text.
+    pub(crate) term: Range<usize>,
     /// How many entries of the result hold it.
     pub count: u64,
     /// One for each field of `aggregations`, in order.

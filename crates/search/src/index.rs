@@ -28,7 +28,7 @@ use crate::writer::{Gauge, Writer};
 const FIELDS: &str = "fields";
 
 /// Changes when entries are written in another way.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The least memory of a writer, in bytes: what tantivy needs for one thread.
 const WRITER_MEMORY_MIN: usize = 16 << 20;
@@ -334,6 +334,7 @@ impl Core {
             tracing::warn!(%error, "a merge failed");
         }
         drop(releasing);
+        self.gauge.spare.free();
         if let Err(error) = self.reload() {
             tracing::error!(%error, "an index could not be read after a merge");
         }

@@ -1,12 +1,13 @@
 //! Where the parts of an index's fields are kept in tantivy's schema.
 //!
 //! Each field named in the [`Schema`] has tantivy fields of its own: `t7` for its terms (with positions and norms when
-//! words are cut from text, else only postings), and columns `l7` (longs), `d7` (doubles), `w7` (dates, in ticks), `x7`, `y7`
-//! (coordinates), `g7` (shapes), `b7` (boosts of the field) that take no space unless they are used. There is no column of texts: the order of terms is
-//! read off the inverted index when a query first needs it (`segment`), which costs the writer nothing.
+//! words are cut from text, else only postings), columns `l7` (longs), `d7` (doubles), `w7` (dates, in ticks), and for spatial ones `x7`, `y7`
+//! (coordinates) and `g7` (shapes). There is no column of texts: the order of terms is read off the inverted index when a query first needs it
+//! (`segment`), which costs the writer nothing.
 //!
 //! All other fields share the tantivy fields `terms` or `words`, where a term is the field's name, a zero byte, and the text,
-//! and the JSON column field `columns`, where paths are made of the field's name.
+//! and the JSON column field `columns`, where paths are made of the field's name. There, too, are the columns that few fields have: boosts, and
+//! places of fields that are not spatial. Terms and columns of its own cost a field half as much as shared ones to write, and nothing to find.
 //!
 //! Hidden fields: `key` and `reference` (terms), `truncated` (the integral part of numbers that have a fraction, so that `n = 2`
 //! finds 2.5 as Lucene's long domain does), `order` (a counter, which tells older segments from newer ones), `boost`, and
@@ -56,16 +57,22 @@ pub(crate) struct Place {
     /// What its terms begin with: nothing for fields of their own.
     pub(crate) prefix: String,
     /// Columns by [`Part`].
-    pub(crate) columns: Columns,
+    pub(crate) columns: [Column; PARTS],
 }
 
-/// How the columns of a field are addressed.
+/// How a column of a field is addressed.
 #[derive(Debug)]
-pub(crate) enum Columns {
-    /// Tantivy fields of their own.
-    Own([Field; PARTS]),
-    /// Paths in the shared field.
-    Shared([String; PARTS]),
+pub(crate) enum Column {
+    /// A tantivy field of its own.
+    Own(Field),
+    /// A path in the shared field.
+    Shared(String),
+}
+
+impl Default for Column {
+    fn default() -> Column {
+        Column::Shared(String::new())
+    }
 }
 
 /// The columns of a field.
@@ -91,9 +98,9 @@ impl Place {
 
     /// The column's name, as tantivy's readers take it.
     pub(crate) fn column_name(&self, layout: &Layout, part: Part) -> String {
-        match &self.columns {
-            Columns::Own(fields) => layout.tantivy.get_field_name(fields[part as usize]).to_owned(),
-            Columns::Shared(paths) => format!("columns.{}", paths[part as usize]),
+        match &self.columns[part as usize] {
+            Column::Own(field) => layout.tantivy.get_field_name(*field).to_owned(),
+            Column::Shared(path) => format!("columns.{path}"),
         }
     }
 
@@ -150,23 +157,13 @@ impl Layout {
         }
         let options = self.schema.all_fields.clone();
         let analyzer = self.shared_analyzer;
-        // Dots and backslashes would be read as steps of a path.
-        let path: String = name
-            .chars()
-            .map(|character| match character {
-                '.' => '\u{2}',
-                '\\' => '\u{3}',
-                '\0' | '\u{1}' => '\u{4}',
-                other => other,
-            })
-            .collect();
         Arc::new(Place {
             name: name.to_owned(),
             analyzer,
             options,
             terms: if analyzer.is_keyword() { self.terms } else { self.words },
             prefix: format!("{}{SEPARATOR}", name.replace(SEPARATOR, "\u{4}")),
-            columns: Columns::Shared(PART_LETTERS.map(|letter| format!("{path}\u{5}{letter}"))),
+            columns: shared_columns(name),
         })
     }
 
@@ -201,7 +198,7 @@ fn own_place(
         _ if analyzer.is_keyword() => builder.add_text_field(&terms_name, keyword_options()),
         _ => builder.add_text_field(&terms_name, words_options(&tokenizer_name(analyzer))),
     };
-    let mut column = |part: Part| {
+    let mut column = |part| {
         let name = format!("{}{number}", PART_LETTERS[part as usize]);
         match part {
             Part::Long | Part::Date => builder.add_i64_field(&name, NumericOptions::default().set_fast()),
@@ -211,17 +208,30 @@ fn own_place(
             Part::Shape => builder.add_text_field(&name, TextOptions::default().set_fast("raw")),
         }
     };
-    let columns =
-        [Part::Long, Part::Double, Part::Date, Part::Longitude, Part::Latitude, Part::Shape, Part::Boost]
-            .map(&mut column);
-    Place {
-        name: name.to_owned(),
-        options: options.clone(),
-        analyzer,
-        terms,
-        prefix: String::new(),
-        columns: Columns::Own(columns),
+    let mut columns = shared_columns(name);
+    // An empty column costs something in every segment: only what fields mostly have is their own.
+    let mostly: &[Part] = match options.spatial {
+        None => &[Part::Long, Part::Double, Part::Date],
+        Some(_) => &[Part::Long, Part::Double, Part::Date, Part::Longitude, Part::Latitude, Part::Shape],
+    };
+    for &part in mostly {
+        columns[part as usize] = Column::Own(column(part));
     }
+    Place { name: name.to_owned(), options: options.clone(), analyzer, terms, prefix: String::new(), columns }
+}
+
+fn shared_columns(name: &str) -> [Column; PARTS] {
+    // Dots and backslashes would be read as steps of a path.
+    let path: String = name
+        .chars()
+        .map(|character| match character {
+            '.' => '\u{2}',
+            '\\' => '\u{3}',
+            '\0' | '\u{1}' => '\u{4}',
+            other => other,
+        })
+        .collect();
+    PART_LETTERS.map(|letter| Column::Shared(format!("{path}\u{5}{letter}")))
 }
 
 fn tokenizer_name(analyzer: Analyzer) -> String {

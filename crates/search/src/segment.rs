@@ -37,6 +37,7 @@ pub(crate) struct SegmentCaches {
     present: Cache<Arc<Bits>>,
     sorted: Cache<Arc<Sorted>>,
     alphanumeric: Cache<Arc<Vec<u32>>>,
+    terms: Cache<Option<Arc<Terms>>>,
     keys: RwLock<Option<Arc<Vec<u64>>>>,
 }
 
@@ -108,6 +109,16 @@ impl Numbers {
         }
     }
 
+    /// Adds the values of entries that have one each at most ([`Numbers::is_single`]) to `values`.
+    pub(crate) fn append(&self, domain: Domain, docs: &[DocId], values: &mut Vec<u64>) {
+        match (domain, &self.longs, &self.doubles) {
+            (Domain::Date, ..) => append_first(self.dates.as_ref(), docs, values),
+            (Domain::Long, longs, _) => append_first(longs.as_ref(), docs, values),
+            (Domain::Double, None, doubles) => append_first(doubles.as_ref(), docs, values),
+            _ => docs.iter().for_each(|&doc| self.each(domain, doc, |value| values.push(value))),
+        }
+    }
+
     /// The entry's values as doubles.
     pub(crate) fn doubles(&self, doc: DocId, mut each: impl FnMut(f64)) {
         self.each(Domain::Double, doc, |value| each(f64::from_u64(value)));
@@ -131,7 +142,7 @@ impl Numbers {
     }
 
     /// Whether no entry has several values in the domain.
-    fn is_single(&self, domain: Domain) -> bool {
+    pub(crate) fn is_single(&self, domain: Domain) -> bool {
         let single = |column: &Option<Column<i64>>| {
             column.as_ref().is_none_or(|column| column.get_cardinality() != Cardinality::Multivalued)
         };
@@ -149,6 +160,21 @@ impl Numbers {
     }
 }
 
+/// Adds the first value of each entry that has one.
+fn append_first<T>(column: Option<&Column<T>>, docs: &[DocId], values: &mut Vec<u64>)
+where
+    T: MonotonicallyMappableToU64 + PartialOrd + Copy + std::fmt::Debug + Send + Sync + 'static,
+{
+    let Some(column) = column else { return };
+    let mut found = [None; 64];
+    for docs in docs.chunks(found.len()) {
+        let found = &mut found[..docs.len()];
+        found.fill(None);
+        column.first_vals(docs, found);
+        values.extend(found.iter().flatten().map(|value| value.to_u64()));
+    }
+}
+
 /// All values of a field in one domain, in order.
 pub(crate) struct Sorted {
     values: Vec<u64>,
@@ -163,6 +189,11 @@ impl Sorted {
         let begin = self.values.partition_point(|&value| value < low);
         let end = self.values.partition_point(|&value| value <= high);
         begin..end.max(begin)
+    }
+
+    /// How many of some places hold values below a bound.
+    pub(crate) fn places_below(&self, places: &std::ops::Range<usize>, bound: u64) -> usize {
+        self.values[places.clone()].partition_point(|&value| value < bound)
     }
 
     pub(crate) fn value(&self, at: usize) -> u64 {
@@ -200,7 +231,59 @@ impl Ranks {
     }
 }
 
+/// Texts of a field's terms are kept up to so many bytes.
+const TEXTS_SIZE_MAX: usize = 4 << 20;
+
+/// The terms of a field by their ranks, and how many entries have each, deleted ones included.
+#[derive(Default)]
+pub(crate) struct Terms {
+    text: String,
+    ends: Vec<usize>,
+    pub(crate) counts: Vec<u32>,
+}
+
+impl Terms {
+    pub(crate) fn text(&self, rank: usize) -> &str {
+        let start = rank.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[rank]]
+    }
+
+    fn add(&mut self, term: &[u8], count: u32) {
+        self.text.push_str(&String::from_utf8_lossy(term));
+        self.ends.push(self.text.len());
+        self.counts.push(count);
+    }
+}
+
 impl Segment {
+    /// The terms of a field; `None` where they are too long to be kept.
+    pub(crate) fn terms(&self, place: &Place) -> tantivy::Result<Option<Arc<Terms>>> {
+        cached(&self.caches.terms, &place.name, 0, || {
+            let mut terms = Terms::default();
+            let is_whole = self.each_term(place, |term, count| {
+                terms.add(term, count);
+                terms.text.len() <= TEXTS_SIZE_MAX
+            })?;
+            Ok(is_whole.then(|| Arc::new(terms)))
+        })
+    }
+
+    /// Calls `each` for the terms of a field in order, with how many entries have each, until it says no; whether it never did.
+    pub(crate) fn each_term(
+        &self,
+        place: &Place,
+        mut each: impl FnMut(&[u8], u32) -> bool,
+    ) -> tantivy::Result<bool> {
+        let inverted = self.reader.inverted_index(place.terms)?;
+        let mut stream = prefixed(inverted.terms(), &place.prefix)?;
+        while stream.advance() {
+            if !each(&stream.key()[place.prefix.len()..], stream.value().doc_freq) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     pub(crate) fn max_doc(&self) -> DocId {
         self.reader.max_doc()
     }

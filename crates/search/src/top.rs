@@ -507,7 +507,7 @@ fn key_place(layout: &crate::layout::Layout) -> Place {
         analyzer: crate::analysis::Analyzer::Keyword,
         terms: layout.key,
         prefix: String::new(),
-        columns: crate::layout::Columns::Shared(Default::default()),
+        columns: Default::default(),
     }
 }
 
@@ -543,6 +543,33 @@ impl Run<'_> {
         }
     }
 
+    /// How many places come before all those whose order is `bound` or greater.
+    fn places_before(&self, bound: u64) -> usize {
+        match self.descending {
+            false => self.sorted.places_below(&self.range, bound),
+            true => match (!bound).checked_add(1) {
+                Some(low) => self.range.len() - self.sorted.places_below(&self.range, low),
+                None => 0,
+            },
+        }
+    }
+
+    /// Passes over those places; how many of them are living entries.
+    fn pass(&mut self, bound: u64) -> usize {
+        let count = self.places_before(bound);
+        let passed = if self.descending {
+            self.range.end -= count;
+            self.range.end..self.range.end + count
+        } else {
+            self.range.start += count;
+            self.range.start - count..self.range.start
+        };
+        match self.segment.reader.alive_bitset() {
+            None => count,
+            Some(alive) => self.sorted.docs[passed].iter().filter(|&&doc| alive.is_alive(doc)).count(),
+        }
+    }
+
     fn step(&mut self) {
         if self.descending {
             self.range.end -= 1;
@@ -552,20 +579,41 @@ impl Run<'_> {
     }
 }
 
+/// So many entries are passed over one by one.
+const STEPS_MAX: usize = 8;
+
+/// Moves runs past the first `skip` entries or fewer, by what orders them; how many are still to be passed over.
+///
+/// What is passed over ends where the value changes, so that it does not matter how equal ones are ordered. Deleted entries are
+/// found only by looking: each round takes the places that would be right without any, and the next what they fell short of.
+fn pass_over(runs: &mut [Run<'_>], skip: usize) -> usize {
+    let mut left = skip;
+    while left > STEPS_MAX {
+        let places_before = |bound| runs.iter().map(|run| run.places_before(bound)).sum::<usize>();
+        // The greatest bound with no more places before it than are left.
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = high - (high - low) / 2;
+            match places_before(middle) <= left {
+                true => low = middle,
+                false => high = middle - 1,
+            }
+        }
+        if places_before(low) == 0 {
+            break;
+        }
+        left -= runs.iter_mut().map(|run| run.pass(low)).sum::<usize>();
+    }
+    left
+}
+
 /// A page of several sorted runs.
 fn merge_runs(mut runs: Vec<Run<'_>>, skip: usize, take: usize) -> Vec<Found> {
-    // Backwards, entries with the same number would come in the wrong order: each such group is turned around as it is taken.
     let mut hits = Vec::new();
-    let mut left = skip;
-    if let [run] = runs.as_mut_slice()
-        && !run.segment.reader.has_deletes()
-        && !run.descending
-    {
-        run.range.start = (run.range.start + skip).min(run.range.end);
-        left = 0;
-    }
+    let mut left = pass_over(&mut runs, skip);
+    // Backwards, entries with the same number would come in the wrong order: each such group is turned around as it is taken.
     if runs.iter().any(|run| run.descending) {
-        return merge_descending(runs, skip, take);
+        return merge_descending(runs, left, take);
     }
     while hits.len() < take {
         let next = runs.iter_mut().enumerate().filter_map(|(at, run)| run.peek().map(|key| (key, at))).min();

@@ -9,7 +9,7 @@ use tantivy::Term;
 use tantivy::indexer::UserOperation;
 
 use crate::analysis::is_too_long;
-use crate::cells::Cells;
+use crate::cells::{Cells, Spare};
 use crate::encode::encode;
 use crate::entry::Entry;
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ impl Writer {
         if is_too_long(entry.key) {
             return Err(Error::InvalidQuery(format!("a key of {} bytes is too long", entry.key.len())));
         }
-        let mut cells = encode(&self.core.layout, entry, self.order);
+        let mut cells = encode(&self.core.layout, entry, self.order, self.core.gauge.spare.take());
         self.order += 1;
         cells.weigh(&self.core.gauge);
         self.operation(UserOperation::Add(cells))
@@ -163,6 +163,8 @@ impl Drop for Writer {
 /// Bytes of entries on their way, so that they stay bounded.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge {
+    /// Buffers of entries that are no longer on their way.
+    pub(crate) spare: Spare,
     held: AtomicUsize,
     lock: Mutex<()>,
     less: Condvar,

@@ -271,7 +271,8 @@ fn random_queries_find_what_a_plain_evaluation_finds() {
                 if descending { ordering.reverse() } else { ordering }
             });
             let sorts = [Sort { by, descending }];
-            let (skip, take) = (random.below(30) as usize, 1 + random.below(30) as usize);
+            let deepest = *random.pick(&[30, 160]);
+            let (skip, take) = (random.below(deepest) as usize, 1 + random.below(30) as usize);
             let page = searcher.search(&query, &sorts, skip, take, false).unwrap();
             assert_eq!(page.total, expected.len() as u64, "{told}");
             let keys: Vec<&String> = expected.iter().map(|(key, _)| *key).skip(skip).take(take).collect();
@@ -281,6 +282,61 @@ fn random_queries_find_what_a_plain_evaluation_finds() {
             let mut all: Vec<String> = expected.iter().map(|(key, _)| (*key).clone()).collect();
             all.sort_by_key(|key| model[key].0);
             assert_eq!(streamed, all, "{told}");
+        }
+    }
+}
+
+/// All entries, and ranges, by a number that each has once, with deleted ones among them: pages from anywhere.
+#[test]
+fn pages_by_one_number_begin_anywhere() {
+    let mut random = Random::new(29);
+    let sample = Sample::new(keywords(&["n"]));
+    let mut model: Vec<(String, i64)> = Vec::new();
+    for batch in 0..4 {
+        let mut writer = sample.index.writer(MEMORY).unwrap();
+        for number in 0..700 {
+            let key = format!("{batch}/{number}");
+            // Few values, many, and one of nearly all entries.
+            let value = match batch {
+                0 => random.below(20) as i64,
+                1 => random.below(100_000) as i64 - 50_000,
+                2 => 7 + i64::from(number == 350),
+                _ => 10 + number,
+            };
+            with_entry(&key, &json!({"n": value}), |entry| writer.add(entry).unwrap());
+            model.push((key, value));
+        }
+        for _ in 0..if batch == 3 { 900 } else { 0 } {
+            let (key, _) = model.swap_remove(random.below(model.len() as u64) as usize);
+            writer.delete(&key).unwrap();
+        }
+        writer.commit(b"").unwrap();
+    }
+    let place = |key: &str| {
+        let (batch, number) = key.split_once('/').unwrap();
+        (batch.parse::<u32>().unwrap(), number.parse::<u32>().unwrap())
+    };
+    model.sort_by_key(|(key, _)| place(key));
+    let searcher = sample.searcher();
+    let range = |low: i64, high: i64| Query::Range {
+        field: "n".to_owned(),
+        low: Bound::Included(Value::Long(low)),
+        high: Bound::Included(Value::Long(high)),
+        exact: false,
+    };
+    for (query, low, high) in [(Query::All, i64::MIN, i64::MAX), (range(-1000, 9), -1000, 9)] {
+        for descending in [false, true] {
+            let mut expected: Vec<&(String, i64)> =
+                model.iter().filter(|(_, value)| (low..=high).contains(value)).collect();
+            expected.sort_by_key(|(_, value)| if descending { !*value } else { *value });
+            let sorts = [Sort { by: SortBy::Long("n".to_owned()), descending }];
+            for skip in (0..expected.len() + 40).step_by(19) {
+                let page = searcher.search(&query, &sorts, skip, 25, false).unwrap();
+                let found: Vec<&str> = page.hits.iter().map(|hit| &*hit.key).collect();
+                let wanted: Vec<&str> = expected.iter().skip(skip).take(25).map(|(key, _)| &**key).collect();
+                assert_eq!(found, wanted, "{skip} of {query:?} {descending}");
+                assert_eq!(page.total, expected.len() as u64);
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
@@ -40,8 +40,10 @@ const ABORT: u8 = 2;
 /// Head and body of a small answer are copied together: the system takes longer for two pieces than for one and a copy.
 const GATHERED_SIZE_MAX: usize = 2048;
 
-/// A client that asks again within so long of each answer, one request after the other, is waited for awake: going to sleep and being woken takes longer.
-const PROMPT: Duration = Duration::from_micros(40);
+/// A client that asks one request after the other is waited for awake for so long: going to sleep and being woken takes longer, and more processor time.
+const PROMPT: Duration = Duration::from_micros(90);
+/// Who was waited for in vain is waited for again after twice as many requests each time, up to two to the power of this.
+const MISSES_MAX: u32 = 6;
 /// So many requests on end must a thread have read from one connection before it waits for that alone.
 const STREAK_MIN: u32 = 8;
 
@@ -251,23 +253,102 @@ impl Connections {
     }
 }
 
+/// Polls a connection's future again at once when it asks for that, as HTTP does after some requests on end, and the thread serves nobody else. Going by the queue of
+/// tasks would wake another thread, which takes the task over and wakes the next.
+pub(crate) struct Again {
+    state: Arc<AgainState>,
+    waker: Waker,
+}
+
+#[derive(Default)]
+struct AgainState {
+    /// [`AWAY`], [`POLLED`] or [`ASKED`].
+    now: AtomicU8,
+    task: AtomicWaker,
+}
+
+/// The future is not being polled.
+const AWAY: u8 = 0;
+/// It is being polled.
+const POLLED: u8 = 1;
+/// It was woken while it was being polled.
+const ASKED: u8 = 2;
+
+impl Wake for AgainState {
+    fn wake(self: Arc<AgainState>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<AgainState>) {
+        let asks = self.now.compare_exchange(POLLED, ASKED, Ordering::AcqRel, Ordering::Acquire);
+        if asks == Err(AWAY) {
+            self.task.wake();
+        }
+    }
+}
+
+impl Again {
+    pub(crate) fn new() -> Again {
+        let state = Arc::<AgainState>::default();
+        Again { waker: Waker::from(state.clone()), state }
+    }
+
+    pub(crate) fn poll<F: Future>(
+        &self,
+        context: &mut Context<'_>,
+        connection: &Arc<Connection>,
+        mut future: Pin<&mut F>,
+    ) -> Poll<F::Output> {
+        /// Then others have their turn.
+        const POLLS_MAX: u32 = 8;
+        self.state.task.register(context.waker());
+        let mut inner = Context::from_waker(&self.waker);
+        for _ in 0..POLLS_MAX {
+            self.state.now.store(POLLED, Ordering::Release);
+            let outcome = future.as_mut().poll(&mut inner);
+            let asked = self.state.now.swap(AWAY, Ordering::AcqRel) == ASKED;
+            if outcome.is_ready() || !asked {
+                return outcome;
+            }
+            if !is_alone(number_of(connection)) {
+                break;
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// What tells a connection from other open ones.
+fn number_of(connection: &Arc<Connection>) -> usize {
+    Arc::as_ptr(connection) as usize
+}
+
+/// Whether this thread has served only this connection for a while.
+fn is_alone(number: usize) -> bool {
+    let (last, streak) = STREAK.get();
+    last == number && streak >= STREAK_MIN
+}
+
 /// The socket, which tells the connection what happens on it. The connection is listed for as long as this lives, whoever holds it: HTTP,
 /// or after an upgrade another protocol.
 pub(crate) struct WatchedSocket {
     socket: TcpStream,
     connection: Arc<Connection>,
     state: Arc<ServerState>,
-    /// When the last answer was sent, until the next request comes.
-    answered: Option<Instant>,
-    /// The last request came soon after the answer before it.
-    is_prompt: bool,
+    /// An answer was sent, and the next request has not come.
+    has_answered: bool,
+    /// How often on end its client was waited for in vain.
+    misses: u32,
+    /// Answers after which it is not waited for.
+    pause: u32,
 }
 
 impl WatchedSocket {
     /// Takes in a new socket and lists its connection.
     pub(crate) fn new(socket: TcpStream, peer: SocketAddr, state: Arc<ServerState>) -> WatchedSocket {
         let connection = state.connections().add(peer);
-        WatchedSocket { socket, connection, state, answered: None, is_prompt: false }
+        WatchedSocket { socket, connection, state, has_answered: false, misses: 0, pause: 0 }
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
@@ -276,35 +357,37 @@ impl WatchedSocket {
 
     /// The first bytes of a request are there.
     fn hears(&mut self) {
-        let number = self.number();
+        let number = number_of(&self.connection);
         let (last, streak) = STREAK.get();
         STREAK.set((number, if last == number { streak.saturating_add(1) } else { 1 }));
-        self.is_prompt = self.answered.take().is_some_and(|answered| answered.elapsed() <= PROMPT);
+        self.has_answered = false;
         self.connection.enter(HEAD);
     }
 
     /// An answer was sent. A prompt client's next request is looked out for, for a moment and if the thread serves nobody else.
-    fn has_answered(&mut self) {
-        if self.answered.is_some() || self.connection.phase.load(Ordering::Relaxed) != IDLE {
+    fn answers(&mut self) {
+        if self.has_answered || self.connection.phase.load(Ordering::Relaxed) != IDLE {
             return;
         }
-        let now = Instant::now();
-        self.answered = Some(now);
-        let (last, streak) = STREAK.get();
-        if !self.is_prompt || last != self.number() || streak < STREAK_MIN {
+        self.has_answered = true;
+        if !is_alone(number_of(&self.connection)) {
             return;
         }
+        if self.pause > 0 {
+            self.pause -= 1;
+            return;
+        }
+        let begun = Instant::now();
         let mut looks_for = [PollFd::new(&self.socket, PollFlags::IN)];
-        while rustix::event::poll(&mut looks_for, Some(&Timespec::default())) == Ok(0)
-            && now.elapsed() < PROMPT
-        {
+        while rustix::event::poll(&mut looks_for, Some(&Timespec::default())) == Ok(0) {
+            if begun.elapsed() >= PROMPT {
+                self.misses = (self.misses + 1).min(MISSES_MAX);
+                self.pause = 1 << self.misses;
+                return;
+            }
             std::hint::spin_loop();
         }
-    }
-
-    /// What tells it from other open connections.
-    fn number(&self) -> usize {
-        Arc::as_ptr(&self.connection) as usize
+        self.misses = 0;
     }
 
     fn wrote(&self, outcome: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -363,7 +446,7 @@ impl AsyncWrite for WatchedSocket {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.socket).poll_flush(context);
         if outcome.is_ready() {
-            self.has_answered();
+            self.answers();
         }
         outcome
     }

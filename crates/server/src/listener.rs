@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::TcpListener;
 
-use crate::connection::{Command, WatchedSocket};
+use crate::connection::{Again, Command, WatchedSocket};
 use crate::error::with_causes;
 use crate::logging::LogControl;
 use crate::service;
@@ -188,6 +188,7 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
         .with_upgrades();
     let mut serving = pin!(serving);
     let mut is_finishing = false;
+    let again = Again::new();
     let outcome = std::future::poll_fn(|context| {
         match connection.poll_command(context) {
             Command::Abort => return Poll::Ready(Ok(())),
@@ -197,7 +198,7 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
             }
             _ => {}
         }
-        serving.as_mut().poll(context)
+        again.poll(context, &connection, serving.as_mut())
     })
     .await;
     if let Err(error) = outcome {
@@ -205,8 +206,6 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
         tracing::debug!(peer = %connection.peer(), error = %with_causes(&error), "a connection ended early");
     }
 }
-
-use std::future::Future as _;
 
 /// What happens by the clock. Work on databases takes its time, for which connections and the heartbeat do not wait.
 async fn keep_house(state: Arc<ServerState>) {

@@ -115,15 +115,14 @@ fn emit(
     each: &mut EachEntry<'_>,
 ) -> Result<bool, RuntimeError> {
     let mut out = BumpVec::with_capacity_in(entry.fields.len(), &arena.bump);
-    let mut boost = entry.boost;
     for (name, value) in entry.fields {
-        add(name, value, fields, arena, &mut out, &mut boost)?;
+        add(name, value, fields, arena, &mut out)?;
     }
     if out.is_empty() && !fields.index_empty_entries {
         return Ok(false);
     }
     let stored = if fields.stores_any() { stored_of(entry.fields, fields, context)? } else { &[] };
-    each(&Entry { key, fields: &out, stored, references: &[], boost })?;
+    each(&Entry { key, fields: &out, stored, references: &[], boost: entry.boost })?;
     Ok(true)
 }
 
@@ -133,16 +132,14 @@ fn add<'a>(
     fields: &Fields,
     arena: &'a Arena,
     out: &mut BumpVec<'a, (&'a str, FieldValue<'a>)>,
-    boost: &mut f32,
 ) -> Result<(), RuntimeError> {
     use jackdaw_functions::Value;
-    *boost *= values::boost_of(value);
     match value {
-        Value::Field(field) => return add(field.name, &field.value, fields, arena, out, boost),
+        Value::Field(field) => return add(field.name, &field.value, fields, arena, out),
         // A list of fields whose names were computed.
         Value::Array(list) if list.iter().any(|each| matches!(each, Value::Field(_))) => {
             for each in *list {
-                add(name, each, fields, arena, out, boost)?;
+                add(name, each, fields, arena, out)?;
             }
             return Ok(());
         }

@@ -55,7 +55,10 @@ pub(super) fn of_function<'a>(
         // Groups are there only while a reduce function runs.
         Value::Object(_) | Value::Group(_) => object(value, arena)?,
         Value::Field(field) => return of_function(&field.value, is_spatial, arena),
-        Value::Boosted(boosted) => return of_function(&boosted.value, is_spatial, arena),
+        Value::Boosted(boosted) => match of_function(&boosted.value, is_spatial, arena)? {
+            None => return Ok(None),
+            Some(value) => FieldValue::Boosted { value: arena.bump.alloc(value), boost: boosted.boost },
+        },
         Value::Spatial(SpatialField::Point { latitude, longitude }) => {
             FieldValue::Point { latitude: *latitude, longitude: *longitude }
         }
@@ -134,12 +137,4 @@ fn object<'a>(value: &functions::Value<'_>, arena: &'a Arena) -> Result<FieldVal
     let built = context.build(Mode::Memory, |builder| value.append_to(builder));
     let built = built.map_err(|error| RuntimeError::value(error.to_string(), 0))?;
     Ok(FieldValue::Json(arena.bump.alloc_str(&built.to_json(Style::Compact))))
-}
-
-/// By how much a value of a function weighs more than others.
-pub(super) fn boost_of(value: &functions::Value<'_>) -> f32 {
-    match value {
-        functions::Value::Boosted(boosted) => boosted.boost * boost_of(&boosted.value),
-        _ => 1.0,
-    }
 }

@@ -96,7 +96,7 @@ fn print(facet: &Facet, result: &FacetResult, out: &mut Vec<u8>) {
     json::name(out, "Values");
     out.push(b'[');
     for (number, value) in result.values.iter().enumerate() {
-        let range = facet.ranges.get(number).unwrap_or(&value.term);
+        let range = facet.ranges.get(number).map_or_else(|| result.term(value), String::as_str);
         let count = i64::try_from(value.count).unwrap_or(i64::MAX);
         if facet.aggregates.is_empty() {
             json::separate(out);

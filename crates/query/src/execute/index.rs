@@ -131,7 +131,7 @@ pub(crate) fn run(
     let plan = run.plan;
     let (distinct, filtered) = (plan.projection.is_distinct(), plan.filter.is_some());
     // One document, one result: as long as it is the document that is answered.
-    let distinct_keys = !opened.is_auto()
+    let distinct_keys = opened.view.progress().outputs_max > 1
         && !opened.is_map_reduce()
         && !run.request.keep_duplicates
         && matches!(plan.projection, Projection::Results { .. });

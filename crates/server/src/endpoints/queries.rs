@@ -1,7 +1,7 @@
 //! `/queries` and `/streams/queries`: the answer to a query, whole while it is small, sent while it is made when it is not.
 //!
-//! What finds few documents without a search is answered on the thread that serves the connection; everything else on threads that may
-//! block.
+//! What took no time when it was asked before is answered on the thread that serves the connection, unless the answer gets long; everything
+//! else on threads that may block.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, header};
 use jackdaw_database::clock;
 use jackdaw_document::Context;
-use jackdaw_query::{Error as QueryError, Head, Layout, Outcome, Prepared, Request, Sink, Whole};
+use jackdaw_query::{Error as QueryError, Head, Layout, Outcome, Prepared, Request, Sink};
 use tokio::sync::oneshot;
 
 use crate::contexts::with_context;
@@ -172,6 +172,28 @@ async fn answer(database: Arc<LoadedDatabase>, asked: Asked, body: Bytes) -> Res
     response.await.unwrap_or_else(|_| Err(ErrorKind::Internal.error("the query ended unexpectedly")))
 }
 
+/// Takes an answer as long as it is short.
+#[derive(Default)]
+struct Brief {
+    etag: i64,
+    results: usize,
+    is_too_long: bool,
+}
+
+impl Sink for Brief {
+    fn begin(&mut self, head: Head) {
+        self.etag = head.etag;
+    }
+
+    fn written(&mut self, out: &mut Vec<u8>) -> ControlFlow<()> {
+        /// Results that are printed in little time.
+        const RESULTS_MAX: usize = 256;
+        self.results += 1;
+        self.is_too_long = self.results > RESULTS_MAX || out.len() > 4 * PIECE_SIZE;
+        if self.is_too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
 /// Answers a query that takes no time; `None` when it may.
 fn brief(
     database: &LoadedDatabase,
@@ -185,26 +207,23 @@ fn brief(
         return None;
     }
     let prepared = match prepare(database, asked, body, context) {
-        Ok(prepared) if prepared.is_brief() => prepared,
+        Ok(prepared) if prepared.is_brief(database.indexes()) => prepared,
         Ok(_) => return None,
         Err(error) => return Some(Err(error)),
     };
     let mut out = Vec::with_capacity(1024);
-    let mut whole = Whole::default();
-    Some(
-        match database.queries().run(
-            database,
-            database.indexes(),
-            &prepared,
-            asked.layout,
-            &mut out,
-            &mut whole,
-        ) {
-            Ok(Outcome::Answered) => Ok(Response::json(out).header(header::ETAG, whole.etag.to_string())),
-            Ok(Outcome::NotModified) => Ok(Response::not_modified()),
-            Err(error) => of_error(error),
-        },
-    )
+    let mut brief = Brief::default();
+    let outcome =
+        database.queries().run(database, database.indexes(), &prepared, asked.layout, &mut out, &mut brief);
+    if brief.is_too_long {
+        prepared.was_not_brief();
+        return None;
+    }
+    Some(match outcome {
+        Ok(Outcome::Answered) => Ok(Response::json(out).header(header::ETAG, brief.etag.to_string())),
+        Ok(Outcome::NotModified) => Ok(Response::not_modified()),
+        Err(error) => of_error(error),
+    })
 }
 
 fn prepare<'c>(

@@ -135,6 +135,8 @@ pub(crate) fn statistics(index: &Index) -> Result<Value> {
             "EntriesCount": 0, "ErrorsCount": index.error_count(), "SourceType": "None", "IsInvalidIndex": true,
         }));
     }
+    // Staleness first: what is told of entries may then be newer than it, and never older.
+    let is_stale = is_stale(index)?;
     let view = index.view()?;
     let progress = view.progress();
     let references = !index.referenced_collections().is_empty();
@@ -164,7 +166,7 @@ pub(crate) fn statistics(index: &Index) -> Result<Value> {
         "Priority": definition.priority.unwrap_or_default().as_str(),
         "CreatedTimestamp": date_text(index.created()),
         "LastIndexingTime": date_or_null(progress.last_indexed),
-        "IsStale": is_stale(index)?,
+        "IsStale": is_stale,
         "LockMode": index.lock_mode().as_str(),
         "Type": kind.as_str(),
         "SearchEngineType": "Lucene",
