@@ -22,6 +22,12 @@ struct Document {
 }
 
 impl Set {
+    /// Documents that are made, by their ids.
+    pub(crate) fn of(documents: impl Iterator<Item = (String, Value)>) -> Set {
+        let documents = documents.map(|(id, json)| Document { id, json: json.to_string().into_bytes() });
+        Set { documents: documents.collect() }
+    }
+
     /// Reads `NAME.ndjson.gz` from `folder`.
     pub(crate) fn read(folder: &Path, name: &str) -> Result<Set> {
         let path = folder.join(format!("{name}.ndjson.gz"));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::Options;
 use crate::catalog::{self, Values, entry_name};
 use crate::data::{self, Set, get};
+use crate::growth;
 use crate::http::{Connection, encode};
 use crate::measure::{Next, Run, Target, closed_loop, memory};
 use crate::random::Random;
@@ -29,6 +30,7 @@ pub(crate) fn names_of_indexes() -> Result<Vec<String>> {
     let mut names: Vec<_> =
         catalog::section("indexes", &[])?.iter().map(|entry| entry_name(entry).to_owned()).collect();
     names.push(VISIBLE.to_owned());
+    names.extend(growth::names());
     Ok(names)
 }
 
@@ -70,21 +72,26 @@ pub(crate) async fn build(subjects: &mut Subjects, options: &Options, report: &m
         }
         report.add(VISIBLE, outcomes)?;
     }
-    Ok(())
+    growth::run(subjects, options, report).await
 }
 
 async fn build_once(target: &Target, entry: &Value) -> Result<(Run, Value)> {
+    build_in(target, DATABASE, entry).await
+}
+
+/// Builds an index anew. An op is a document of its collection.
+pub(crate) async fn build_in(target: &Target, database: &str, entry: &Value) -> Result<(Run, Value)> {
     let mut connection = Connection::open(&target.address).await?;
     let name = entry_name(entry);
-    let counts = get(&mut connection, &format!("/databases/{DATABASE}/collections/stats")).await?;
+    let counts = get(&mut connection, &format!("/databases/{database}/collections/stats")).await?;
     let collection = entry["collection"].as_str().unwrap_or("");
     let documents = counts["Collections"][collection].as_u64().context("no such collection")?;
-    delete_index(&mut connection, name).await;
+    delete_index(&mut connection, database, name).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let anonymous = memory(target.pid).map_or(0, |(_, anonymous)| anonymous);
     let before = target.usage();
-    put_index(&mut connection, entry).await?;
-    let (stats, most) = wait_until_built(&mut connection, target, name).await?;
+    put_index_in(&mut connection, database, entry).await?;
+    let (stats, most) = wait_until_built(&mut connection, target, database, name).await?;
     let run = target.run_since(&before, documents);
     let about = json!({
         "documents": documents, "entries": stats["EntriesCount"], "errors": stats["ErrorsCount"],
@@ -93,24 +100,29 @@ async fn build_once(target: &Target, entry: &Value) -> Result<(Run, Value)> {
     Ok((run, about))
 }
 
-async fn delete_index(connection: &mut Connection, name: &str) {
+async fn delete_index(connection: &mut Connection, database: &str, name: &str) {
     // It need not be there.
-    let _ = connection.call("DELETE", &format!("/databases/{DATABASE}/indexes?name={name}"), b"").await;
+    let _ = connection.call("DELETE", &format!("/databases/{database}/indexes?name={name}"), b"").await;
 }
 
-async fn put_index(connection: &mut Connection, entry: &Value) -> Result<()> {
+async fn put_index_in(connection: &mut Connection, database: &str, entry: &Value) -> Result<()> {
     let body = json!({"Indexes": [entry["definition"]]}).to_string();
-    let path = format!("/databases/{DATABASE}/admin/indexes");
+    let path = format!("/databases/{database}/admin/indexes");
     connection.call("PUT", &path, body.as_bytes()).await?;
     Ok(())
 }
 
 /// The index's statistics, and the most anonymous memory that the server was seen to have.
-async fn wait_until_built(connection: &mut Connection, target: &Target, name: &str) -> Result<(Value, u64)> {
+async fn wait_until_built(
+    connection: &mut Connection,
+    target: &Target,
+    database: &str,
+    name: &str,
+) -> Result<(Value, u64)> {
     let begun = Instant::now();
     let mut most = 0;
     loop {
-        let mut answer = get(connection, &format!("/databases/{DATABASE}/indexes/stats?name={name}")).await?;
+        let mut answer = get(connection, &format!("/databases/{database}/indexes/stats?name={name}")).await?;
         let stats = answer["Results"][0].take();
         most = most.max(memory(target.pid).map_or(0, |(_, anonymous)| anonymous));
         ensure!(stats["State"] != "Error", "{name} is in error");
@@ -246,9 +258,9 @@ async fn ensure_built(target: &Target, entry: &Value) -> Result<()> {
     let path = format!("/databases/{DATABASE}/indexes/stats?name={}", entry_name(entry));
     let is_there = get(&mut connection, &path).await.is_ok_and(|stats| stats["Results"][0].is_object());
     if !is_there {
-        put_index(&mut connection, entry).await?;
+        put_index_in(&mut connection, DATABASE, entry).await?;
     }
-    wait_until_built(&mut connection, target, entry_name(entry)).await.map(drop)
+    wait_until_built(&mut connection, target, DATABASE, entry_name(entry)).await.map(drop)
 }
 
 /// A server with the documents, which are put in when they are not there yet.

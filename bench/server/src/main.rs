@@ -8,6 +8,7 @@
 
 mod catalog;
 mod data;
+mod growth;
 mod hello;
 mod http;
 mod index;

@@ -447,7 +447,7 @@ impl Index {
             return Ok(self.caught_up());
         }
         let (name, names, begun) = (self.name(), Bump::new(), Instant::now());
-        let database = self.database()?;
+        let (database, memory) = (self.database()?, self.options.batch_memory);
         let batch = Batch {
             name: &name,
             plan,
@@ -462,7 +462,11 @@ impl Index {
             },
             yielding,
             is_closing: &|| self.is_closed.load(Ordering::Acquire) || self.is_paused(),
-            writer: files.search.writer(self.options.batch_memory).map_err(|error| failed(&name, error))?,
+            // A reduce's results are few beside what they are made of.
+            writer: files
+                .search
+                .writer(if plan.grouping.is_some() { memory / 4 } else { memory })
+                .map_err(|error| failed(&name, error))?,
             // What the engine of a map/reduce index has is not reduced again, even where the search index lacks it.
             progress: files
                 .groups
@@ -473,7 +477,7 @@ impl Index {
                 .groups
                 .as_deref()
                 .zip(plan.grouping.as_ref())
-                .map(|(groups, grouping)| Grouped::new(groups, grouping, self.options.batch_memory)),
+                .map(|(groups, grouping)| Grouped::new(groups, grouping, memory / 2)),
             output: plan.output.as_ref().map(|output| Output::new(output, &database, self.output_number())),
             following: None,
             statistics: BatchStatistics { started: clock::now_ticks(), ..BatchStatistics::default() },

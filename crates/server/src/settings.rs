@@ -123,6 +123,12 @@ pub const SETTINGS: &[Setting] = &[
         help: "How often what is left of deleted documents is removed; 0 turns it off",
     },
     Setting {
+        name: "index-batch-memory",
+        value: "BYTES",
+        default: "128M",
+        help: "About how much memory a batch of an index takes before it is written, 32M to 1G; twice as much is in use at the most",
+    },
+    Setting {
         name: "log-level",
         value: "LEVEL",
         default: "info",
@@ -203,6 +209,8 @@ pub struct Settings {
     pub database_idle_after: Duration,
     /// How often tombstones that nobody needs are removed; zero turns it off.
     pub tombstone_cleanup_interval: Duration,
+    /// Bytes of memory that a batch of an index takes before it is written.
+    pub index_batch_memory: u64,
     /// A level, or a filter of the `tracing` crates.
     pub log_level: String,
     /// What lines of the log look like.
@@ -268,6 +276,7 @@ impl Default for Settings {
             shutdown_timeout: Duration::from_secs(10),
             database_idle_after: Duration::from_secs(15 * 60),
             tombstone_cleanup_interval: Duration::from_secs(5 * 60),
+            index_batch_memory: 128 << 20,
             log_level: "info".to_owned(),
             log_format: LogFormat::Text,
             log_requests: false,
@@ -362,6 +371,7 @@ impl Settings {
             "shutdown-timeout" => self.shutdown_timeout = time()?,
             "database-idle-after" => self.database_idle_after = time()?,
             "tombstone-cleanup-interval" => self.tombstone_cleanup_interval = time()?,
+            "index-batch-memory" => self.index_batch_memory = size()?.clamp(32 << 20, 1 << 30),
             "log-level" => self.log_level = value.to_owned(),
             "log-format" => {
                 self.log_format = match value {

@@ -49,8 +49,15 @@ impl ServerState {
     pub(crate) fn open(settings: Settings, bound_url: String, log: LogControl) -> Result<ServerState> {
         let system = Arc::new(SystemStore::open(&settings.data_dir.join("System"))?);
         let metrics = Arc::new(Metrics::default());
-        let databases =
-            Databases::open(settings.data_dir.join("Databases"), system.clone(), metrics.clone())?;
+        let index_options = jackdaw_indexing::Options {
+            batch_memory: usize::try_from(settings.index_batch_memory).unwrap_or(usize::MAX),
+        };
+        let databases = Databases::open(
+            settings.data_dir.join("Databases"),
+            system.clone(),
+            metrics.clone(),
+            index_options,
+        )?;
         let id = |name: &str| -> Result<String> {
             if let Some(id) = system.get(name)? {
                 return Ok(id);

@@ -42,6 +42,7 @@ impl LoadedDatabase {
         record: Arc<ArcSwap<DatabaseRecord>>,
         cluster_index: &ClusterIndex,
         workers: Arc<Workers>,
+        index_options: IndexingOptions,
     ) -> Result<LoadedDatabase> {
         let mut options = DatabaseOptions {
             node_tag: NODE_TAG.to_owned(),
@@ -51,7 +52,7 @@ impl LoadedDatabase {
         // Files that are gone (a volume that is not mounted) are an error. An empty database in their place would hide that.
         options.storage = options.storage.create(is_new);
         let database = Database::open(path, &record.load().database_name, options)?;
-        let indexes = Indexes::open(database.clone(), workers, IndexingOptions::default())?;
+        let indexes = Indexes::open(database.clone(), workers, index_options)?;
         let operations = Arc::new(Operations::of_database(database.notifications().clone()));
         let cluster_transaction_id = HeaderValue::from_str(database.cluster_transaction_id().as_str());
         Ok(LoadedDatabase {

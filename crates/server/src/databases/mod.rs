@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jackdaw_database::clock;
 use jackdaw_database::notifications::Event;
-use jackdaw_indexing::Workers;
+use jackdaw_indexing::{Options as IndexingOptions, Workers};
 use parking_lot::RwLock;
 
 pub(crate) use loaded::LoadedDatabase;
@@ -41,6 +41,7 @@ pub(crate) struct Databases {
     metrics: Arc<Metrics>,
     /// What indexes all of them.
     workers: Arc<Workers>,
+    index_options: IndexingOptions,
     /// Milliseconds since the start, as of the last pass over idle databases.
     now_ms: AtomicU64,
     start: Instant,
@@ -82,7 +83,12 @@ impl Entry {
 
 impl Databases {
     /// Reads all records; opens no database. What was being deleted when the server stopped is deleted now.
-    pub(crate) fn open(root: PathBuf, system: Arc<SystemStore>, metrics: Arc<Metrics>) -> Result<Databases> {
+    pub(crate) fn open(
+        root: PathBuf,
+        system: Arc<SystemStore>,
+        metrics: Arc<Metrics>,
+        index_options: IndexingOptions,
+    ) -> Result<Databases> {
         std::fs::create_dir_all(&root).map_err(|error| cannot("make", &root, error))?;
         let mut entries = HashMap::new();
         for record in system.records()? {
@@ -100,6 +106,7 @@ impl Databases {
             system,
             metrics,
             workers: Workers::for_this_machine(),
+            index_options,
             now_ms: AtomicU64::new(0),
             start: Instant::now(),
         })
@@ -175,9 +182,11 @@ impl Databases {
     async fn open_files(&self, entry: &Arc<Entry>, is_new: bool) -> Result<Arc<LoadedDatabase>> {
         let path = self.root.join(&*entry.key);
         let (record, system, workers) = (entry.record.clone(), self.system.clone(), self.workers.clone());
+        let index_options = self.index_options.clone();
         let begun = Instant::now();
-        let opened =
-            blocking(move || LoadedDatabase::open(&path, is_new, record, system.cluster_index(), workers));
+        let opened = blocking(move || {
+            LoadedDatabase::open(&path, is_new, record, system.cluster_index(), workers, index_options)
+        });
         let loaded = Arc::new(opened.await?);
         entry.loaded.store(Some(loaded.clone()));
         self.metrics.databases_loaded.fetch_add(1, Ordering::Relaxed);

@@ -64,8 +64,21 @@ async fn run(
     operation: &RunningOperation,
     progress: &mut Progress,
 ) -> Result<()> {
-    let mut insert = BulkInsert::new(&request.database, existing);
     let mut waiting = Waiting::default();
+    let outcome = read(request, existing, operation, progress, &mut waiting).await;
+    // Who is told that it failed finds all that it will ever have stored.
+    let settled = waiting.settle(operation, progress).await;
+    outcome.and(settled)
+}
+
+async fn read(
+    request: &mut DatabaseRequest,
+    existing: Existing,
+    operation: &RunningOperation,
+    progress: &mut Progress,
+    waiting: &mut Waiting,
+) -> Result<()> {
+    let mut insert = BulkInsert::new(&request.database, existing);
     let closing = request.database.closing().clone();
     let stopping = request.state.stopping().clone();
     loop {
@@ -115,7 +128,7 @@ async fn run(
             }
         }
         if is_end {
-            return waiting.settle(operation, progress).await;
+            return Ok(());
         }
         waiting.settle_done(operation, progress)?;
     }
@@ -160,11 +173,13 @@ impl Waiting {
         Ok(())
     }
 
+    /// Waits for all of them, also when one failed.
     async fn settle(&mut self, operation: &RunningOperation, progress: &mut Progress) -> Result<()> {
+        let mut outcome = Ok(());
         while !self.batches.is_empty() {
-            self.settle_one(operation, progress).await?;
+            outcome = outcome.and(self.settle_one(operation, progress).await);
         }
-        Ok(())
+        outcome
     }
 
     async fn settle_one(&mut self, operation: &RunningOperation, progress: &mut Progress) -> Result<()> {
