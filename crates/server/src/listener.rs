@@ -28,6 +28,8 @@ const BACKLOG: i32 = 4096;
 const TICK: Duration = BEAT;
 /// How often idle databases are looked for.
 const IDLE_CHECK: Duration = Duration::from_secs(5);
+/// How often it is looked whether the process has done nothing for so long, so that freed memory may be given back.
+const QUIET_CHECK: Duration = Duration::from_secs(5);
 /// After a failed accept (too many open files), before the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -207,6 +209,12 @@ async fn serve_connection(socket: WatchedSocket, state: Arc<ServerState>) {
     }
 }
 
+/// Of all threads of the process, since its start.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// What happens by the clock. Work on databases takes its time, for which connections and the heartbeat do not wait.
 async fn keep_house(state: Arc<ServerState>) {
     let watch_connections = async {
@@ -232,5 +240,21 @@ async fn keep_house(state: Arc<ServerState>) {
             state.databases().clean_tombstones().await;
         }
     };
-    tokio::join!(watch_connections, close_idle, clean_tombstones);
+    let give_back_memory = async {
+        let (mut before, mut is_due) = (processor_time(), false);
+        loop {
+            tokio::time::sleep(QUIET_CHECK).await;
+            let now = processor_time();
+            let is_quiet = now.saturating_sub(before) <= QUIET_CHECK / 100;
+            before = now;
+            if !is_quiet {
+                is_due = true;
+            } else if std::mem::take(&mut is_due)
+                && tokio::task::spawn_blocking(jackdaw_storage::give_back_freed_memory).await.is_err()
+            {
+                tracing::error!("freed memory could not be given back");
+            }
+        }
+    };
+    tokio::join!(watch_connections, close_idle, clean_tombstones, give_back_memory);
 }
