@@ -15,7 +15,7 @@ use crate::docs::{Docs, Gather};
 use crate::error::Result;
 use crate::facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FacetValue};
 use crate::layout::{Layout, Place};
-use crate::query::Query;
+use crate::query::{Bound, Query, Value};
 use crate::searcher::Searcher;
 use crate::segment::{Domain, Numbers, Segment};
 
@@ -126,6 +126,11 @@ impl Searcher {
                     let values = self.by_ranges(&found, ranges, &request.aggregations, plain)?;
                     Ok(FacetResult { values, ..FacetResult::default() })
                 }
+                FacetKind::All => {
+                    let values =
+                        vec![FacetValue { term: 0..0, count: self.all(&found), aggregates: Vec::new() }];
+                    Ok(FacetResult { values, ..FacetResult::default() })
+                }
             })
             .collect()
     }
@@ -153,6 +158,14 @@ impl Searcher {
             found.push(Some(gather.finish()));
         }
         Ok(found)
+    }
+
+    fn all(&self, found: &[Option<Docs>]) -> u64 {
+        let segments = self.snapshot.segments.iter().zip(found);
+        segments
+            .map(|(segment, docs)| docs.as_ref().map_or(segment.reader.num_docs(), Docs::count))
+            .map(u64::from)
+            .sum()
     }
 
     /// The counts of all terms of a field that the result has, by term.
@@ -233,7 +246,7 @@ impl Searcher {
         let mut counted = Counted::default();
         for (segment, docs) in self.snapshot.segments.iter().zip(found) {
             let aggregated = self.aggregated(segment, aggregations)?;
-            match number_ends(&range.low, &range.high) {
+            match facet_ends(range) {
                 Some(None) => {}
                 Some(Some((domain, low, high))) => {
                     let numbers = segment.numbers(layout, &place)?;
@@ -271,7 +284,25 @@ fn plain_range(range: &FacetRange, aggregations: &[String]) -> Option<(Domain, u
     if !aggregations.is_empty() {
         return None;
     }
-    number_ends(&range.low, &range.high).flatten()
+    facet_ends(range).flatten()
+}
+
+/// As [`number_ends`], where numbers compare as doubles, so that `Price <= 250` has no 250.5, and dates as the texts that they are.
+#[expect(clippy::option_option, reason = "as of `number_ends`")]
+fn facet_ends(range: &FacetRange) -> Option<Option<(Domain, u64, u64)>> {
+    let wide = |bound: &Bound| {
+        let wide = |value: &Value| match value {
+            Value::Long(value) => Some(Value::Double(*value as f64)),
+            Value::Text(_) => None,
+            other => Some(other.clone()),
+        };
+        Some(match bound {
+            Bound::Open => Bound::Open,
+            Bound::Included(value) => Bound::Included(wide(value)?),
+            Bound::Excluded(value) => Bound::Excluded(wide(value)?),
+        })
+    };
+    number_ends(&wide(&range.low)?, &wide(&range.high)?)
 }
 
 /// Adds how many entries of a segment have a number in each range.
@@ -399,6 +430,25 @@ fn count_terms(
     Ok(tally)
 }
 
+/// Orders values, which come by the bytes of their terms, as .NET orders texts without regard to case: by their letters in upper case. Equal ones stay as they are.
+fn order_as_dotnet(text: &str, values: &mut [Tallied]) {
+    // Of ASCII only capitals and what stands between them and small letters change places.
+    let moves = |byte: u8| matches!(byte, b'A'..=b'`') || !byte.is_ascii();
+    if text.bytes().any(moves) {
+        let letters = |value: &Tallied| text[value.term.clone()].chars().map(upper);
+        values.sort_by(|left, right| letters(left).cmp(letters(right)));
+    }
+}
+
+/// A letter's capital, where that is one letter.
+fn upper(letter: char) -> char {
+    let mut capitals = letter.to_uppercase();
+    match (capitals.next(), capitals.next()) {
+        (Some(capital), None) => capital,
+        _ => letter,
+    }
+}
+
 /// The page of the values, which come by term.
 fn page(
     tally: Tally,
@@ -408,6 +458,7 @@ fn page(
     include_remaining_terms: bool,
 ) -> FacetResult {
     let Tally { text, mut values } = tally;
+    order_as_dotnet(&text, &mut values);
     match sort {
         FacetSort::ValueAscending => {}
         FacetSort::ValueDescending => values.reverse(),

@@ -76,6 +76,16 @@ impl Gather {
 const BLOCK: usize = 256;
 
 impl Docs {
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        match self {
+            Docs::None => 0,
+            Docs::All(size) => *size,
+            Docs::List(list) => list.len() as u32,
+            Docs::Bits(bits) => bits.count,
+        }
+    }
+
     /// Calls `each` for every entry, in order.
     pub(crate) fn each(&self, mut each: impl FnMut(DocId)) {
         match self {
@@ -223,12 +233,7 @@ impl DocSet for DocsCursor {
     }
 
     fn size_hint(&self) -> u32 {
-        match &self.docs {
-            Docs::None => 0,
-            Docs::All(size) => *size,
-            Docs::List(list) => list.len() as u32,
-            Docs::Bits(bits) => bits.count,
-        }
+        self.docs.count()
     }
 }
 

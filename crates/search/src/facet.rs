@@ -29,8 +29,10 @@ pub enum FacetKind {
         /// Whether the terms after the page are listed.
         include_remaining_terms: bool,
     },
-    /// By these ranges, in this order.
+    /// By these ranges, in this order. Numbers compare as doubles, texts, those of dates too, as terms.
     Ranges(Vec<FacetRange>),
+    /// All entries, as one value without a term.
+    All,
 }
 
 /// A range of a field.
@@ -47,10 +49,10 @@ pub struct FacetRange {
 /// The order of the values of a facet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FacetSort {
-    /// Terms by their bytes.
+    /// Terms by their letters, without regard to case.
     #[default]
     ValueAscending,
-    /// Terms by their bytes, backwards.
+    /// The same, backwards.
     ValueDescending,
     /// The smallest count first.
     CountAscending,

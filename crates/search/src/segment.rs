@@ -115,6 +115,11 @@ impl Numbers {
             (Domain::Date, ..) => append_first(self.dates.as_ref(), docs, values),
             (Domain::Long, longs, _) => append_first(longs.as_ref(), docs, values),
             (Domain::Double, None, doubles) => append_first(doubles.as_ref(), docs, values),
+            (Domain::Double, longs, None) => {
+                let from = values.len();
+                append_first(longs.as_ref(), docs, values);
+                values[from..].iter_mut().for_each(|value| *value = (i64::from_u64(*value) as f64).to_u64());
+            }
             _ => docs.iter().for_each(|&doc| self.each(domain, doc, |value| values.push(value))),
         }
     }

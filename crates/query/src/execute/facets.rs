@@ -18,6 +18,9 @@ use crate::search::condition::Conditions;
 use crate::search::names::Names;
 use crate::sink::{Head, Sink};
 
+/// What the one value of `facet()` is called.
+const ALL_RESULTS: &str = "@AllResults";
+
 /// One facet, with what its answer is called.
 struct Facet {
     name: String,
@@ -159,7 +162,13 @@ fn of_call(
 ) -> Result<()> {
     let text = &*run.plan.text;
     let Some(first) = call.arguments.first() else {
-        return Err(Error::invalid(text, call.span, "facet() expects a field, ranges or a setup document"));
+        facets.push(Facet {
+            name: alias.unwrap_or(ALL_RESULTS).to_owned(),
+            request: FacetRequest { kind: FacetKind::All, aggregations: Vec::new() },
+            aggregates: Vec::new(),
+            ranges: vec![ALL_RESULTS.to_owned()],
+        });
+        return Ok(());
     };
     if let Expression::Call(id) = &first.expression
         && id.is("id")
