@@ -9,7 +9,7 @@ mod text;
 mod values;
 
 pub(crate) use text::{Piece, edits, is_like, pieces, wildcard_matches};
-pub(crate) use values::{number_ends, text_ends};
+pub(crate) use values::{number_ends, query_date, text_ends};
 
 use std::collections::HashMap;
 use std::fmt;

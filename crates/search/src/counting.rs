@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tantivy::query::EnableScoring;
 use tantivy::{DocId, DocSet};
 
-use crate::compile::{number_ends, text_ends};
+use crate::compile::{number_ends, query_date, text_ends};
 use crate::docs::{Docs, Gather};
 use crate::error::Result;
 use crate::facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FacetValue};
@@ -259,7 +259,9 @@ impl Searcher {
                     });
                 }
                 None => {
-                    let (from, to) = text_ends(&place, &range.low, &range.high, false);
+                    // A date's term has capitals.
+                    let is_date = is_date(&range.low) || is_date(&range.high);
+                    let (from, to) = text_ends(&place, &range.low, &range.high, is_date);
                     let mut inside = segment.term_range(&place, &from, to.as_ref())?.cursor();
                     each_doc(segment, docs.as_ref(), |doc| {
                         if inside.doc() <= doc && inside.seek(doc) == doc {
@@ -285,6 +287,13 @@ fn plain_range(range: &FacetRange, aggregations: &[String]) -> Option<(Domain, u
         return None;
     }
     facet_ends(range).flatten()
+}
+
+fn is_date(bound: &Bound) -> bool {
+    match bound {
+        Bound::Included(Value::Text(text)) | Bound::Excluded(Value::Text(text)) => query_date(text).is_some(),
+        _ => false,
+    }
 }
 
 /// As [`number_ends`], where numbers compare as doubles, so that `Price <= 250` has no 250.5, and dates as the texts that they are.
