@@ -63,6 +63,16 @@ pub(crate) mod kind {
     pub(crate) const EMBEDDED: u8 = 0x70;
     pub(crate) const BINARY: u8 = 0x71;
 
+    /// Bytes of one element of a packed array of this kind; anything for kinds that no array of is packed.
+    #[inline(always)]
+    pub(crate) fn packed_size(kind: u8) -> u32 {
+        if kind == DOUBLE {
+            return 8;
+        }
+        // Integers are 0x10 and decimals 0x20, which have one byte more, each plus the width less one.
+        u32::from(kind & 7) + u32::from(kind >> 4)
+    }
+
     /// Bytes of one element when the kind has a fixed size and an array of it can be packed.
     pub(crate) fn fixed_size(kind: u8) -> Option<usize> {
         match kind {
@@ -177,6 +187,15 @@ mod tests {
             (i64::MIN, 8),
         ] {
             assert_eq!(width_of_integer(value), width, "{value}");
+        }
+    }
+
+    #[test]
+    fn packed_sizes_are_those_of_the_kinds() {
+        for kind in 0..=255 {
+            if let Some(size) = kind::fixed_size(kind) {
+                assert_eq!(kind::packed_size(kind) as usize, size, "{kind:#x}");
+            }
         }
     }
 

@@ -32,10 +32,7 @@ impl<'a> Array<'a> {
         count = count.min(bytes.0.len() as u32);
         let payloads =
             if head & head::UNIFORM != 0 { kinds.wrapping_add(1) } else { kinds.wrapping_add(count) };
-        let mut packed_size = 0;
-        if head & head::PACKED != 0 {
-            packed_size = kind::fixed_size(bytes.byte(kinds)).unwrap_or(1) as u32;
-        }
+        let packed_size = kind::packed_size(bytes.byte(kinds));
         Array { document, position, count, kinds, payloads, head, packed_size }
     }
 
@@ -67,28 +64,21 @@ impl<'a> Array<'a> {
         Some(Value::at(self.document, kind, payload))
     }
 
-    /// Kind and position (or inline payload) of an element.
+    /// Kind and position (or inline payload) of an element. Where numbers are of like widths some arrays are packed and some are not, as it happens,
+    /// so both places are worked out and none is foretold.
     #[inline(always)]
     pub(crate) fn entry(&self, index: u32) -> (u8, u32) {
         let bytes = self.document.bytes;
-        if self.head & head::UNIFORM != 0 {
-            let kind = bytes.byte(self.kinds);
-            if self.head & head::PACKED != 0 {
-                let back = (self.count - index).wrapping_mul(self.packed_size);
-                return (kind, self.position.wrapping_sub(back));
-            }
-            return (kind, self.payload(kind, index));
-        }
-        let kind = bytes.byte(self.kinds + index);
-        (kind, self.payload(kind, index))
-    }
-
-    #[inline(always)]
-    fn payload(&self, kind: u8, index: u32) -> u32 {
+        let own_kind = u32::from(self.head & head::UNIFORM == 0);
+        let kind = bytes.byte(self.kinds + own_kind * index);
         let width = u32::from(self.head & head::PAYLOAD_WIDTH) + 1;
-        let payload =
-            self.document.bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
-        if kind >= kind::FIRST_WITH_POSITION { back(self.position, payload) } else { payload }
+        // What a packed array has where others have payloads is not looked at.
+        let payload = bytes.unsigned(self.payloads.wrapping_add(index.wrapping_mul(width)), width);
+        let packed = self.head & (head::PACKED | head::UNIFORM) == head::PACKED | head::UNIFORM;
+        let distance = (self.count - index).wrapping_mul(self.packed_size);
+        let distance = std::hint::select_unpredictable(packed, distance, payload);
+        let position = back(self.position, distance);
+        (kind, if packed || kind >= kind::FIRST_WITH_POSITION { position } else { payload })
     }
 
     /// The elements in order.

@@ -106,6 +106,44 @@ pub(crate) fn same(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
+/// The digits of two values below 10^8, eight each: both are cut into fours, pairs and single digits at once.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(crate) fn sixteen_digits(high: u32, low: u32) -> [u8; 16] {
+    use std::arch::x86_64::{
+        __m128i, _mm_mul_epu32, _mm_mulhi_epu16, _mm_mullo_epi16, _mm_or_si128, _mm_set_epi64x,
+        _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi64x, _mm_slli_epi16, _mm_slli_epi32, _mm_slli_epi64,
+        _mm_srli_epi16, _mm_srli_epi64, _mm_sub_epi16, _mm_sub_epi32,
+    };
+    // SAFETY: SSE2 is part of x86-64, and sixteen bytes are sixteen bytes.
+    unsafe {
+        let values = _mm_set_epi64x(i64::from(low), i64::from(high));
+        // n × 3,518,437,209 / 2^45 is n / 10,000 for all n of 32 bits.
+        let quotients = _mm_srli_epi64::<45>(_mm_mul_epu32(values, _mm_set1_epi64x(3_518_437_209)));
+        let rests = _mm_sub_epi32(values, _mm_mul_epu32(quotients, _mm_set1_epi64x(10_000)));
+        let fours = _mm_or_si128(quotients, _mm_slli_epi64::<32>(rests));
+        // n × 10,486 / 2^20 is n / 100 for all n below 10,000.
+        let quotients = _mm_srli_epi16::<4>(_mm_mulhi_epu16(fours, _mm_set1_epi16(10_486)));
+        let rests = _mm_sub_epi16(fours, _mm_mullo_epi16(quotients, _mm_set1_epi16(100)));
+        let pairs = _mm_or_si128(quotients, _mm_slli_epi32::<16>(rests));
+        // n × 6,554 / 2^16 is n / 10 for all n below 100.
+        let quotients = _mm_mulhi_epu16(pairs, _mm_set1_epi16(6_554));
+        let rests = _mm_sub_epi16(pairs, _mm_mullo_epi16(quotients, _mm_set1_epi16(10)));
+        let digits = _mm_or_si128(quotients, _mm_slli_epi16::<8>(rests));
+        std::mem::transmute::<__m128i, [u8; 16]>(_mm_or_si128(digits, _mm_set1_epi8(0x30)))
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+pub(crate) fn sixteen_digits(high: u32, low: u32) -> [u8; 16] {
+    let halves = [high, low].map(|half| crate::text::number::eight_digits_text(u64::from(half)));
+    let mut digits = [0; 16];
+    digits[..8].copy_from_slice(&halves[0]);
+    digits[8..].copy_from_slice(&halves[1]);
+    digits
+}
+
 /// Asks for the cache line at `at` before it is needed. Beyond the end it does nothing that matters.
 #[inline(always)]
 pub(crate) fn prefetch(bytes: &[u8], at: usize) {
@@ -184,6 +222,20 @@ mod tests {
             }
             for i in 0..32 {
                 assert_eq!(equal >> i & 1 == 1, source[i] == source[i + 32]);
+            }
+        }
+    }
+
+    #[test]
+    fn sixteen_digits_are_those_of_the_values() {
+        let mut seed = 1u64;
+        // All values below 10,000 stand in some place, and many others.
+        for i in 0..20_000u32 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let other = (seed >> 33) as u32 % 100_000_000;
+            for (high, low) in [(i, other), (other, i), (9_999 * 10_000 + i % 10_000, i % 10_000 * 10_000)] {
+                let text = format!("{high:08}{low:08}");
+                assert_eq!(sixteen_digits(high, low), *text.as_bytes(), "{text}");
             }
         }
     }

@@ -198,6 +198,45 @@ fn eight_digits_of(value: u32) -> u64 {
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
+/// The first value of nine digits.
+pub(crate) const EIGHT: u64 = 100_000_000;
+
+/// The text of a value below 1,000 and how many of its bytes count.
+#[inline(always)]
+pub(crate) fn small(value: u64) -> Option<([u8; 4], usize)> {
+    let small = SMALL.get(usize::try_from(value).ok()?)?;
+    Some((small.to_le_bytes(), (small >> 24) as usize))
+}
+
+/// The text of a value below [`EIGHT`] and how many of its bytes count; of zero itself one digit stays.
+#[inline(always)]
+pub(crate) fn first_digits(value: u64) -> ([u8; 8], usize) {
+    let word = eight_digits_of(value as u32);
+    // Leading zeros are low bytes without a bit.
+    let skipped = (word | 1 << 56).trailing_zeros() / 8;
+    (((word | ZEROS) >> (8 * skipped)).to_le_bytes(), 8 - skipped as usize)
+}
+
+/// The eight digits of a value below [`EIGHT`].
+#[inline(always)]
+pub(crate) fn eight_digits_text(value: u64) -> [u8; 8] {
+    (eight_digits_of(value as u32) | ZEROS).to_le_bytes()
+}
+
+/// The sixteen digits of a value below 10^16.
+#[inline(always)]
+pub(crate) fn sixteen_digits(value: u64) -> [u8; 16] {
+    crate::simd::sixteen_digits((value / EIGHT) as u32, (value % EIGHT) as u32)
+}
+
+/// What stands before the point of `value / 10^scale`, and sixteen digits after it, of which `scale` (1 to [`SHORT_SCALE_MAX`]) count.
+#[inline(always)]
+pub(crate) fn split(value: u64, scale: u32) -> (u64, u64) {
+    let scale = scale.clamp(1, SHORT_SCALE_MAX) as usize;
+    let (whole, part) = (value / POWERS[scale], value % POWERS[scale]);
+    (whole, part * POWERS[16 - scale])
+}
+
 /// The text of each value below 1,000 from the lowest byte on, and its length in the highest.
 static SMALL: [u32; 1000] = {
     let mut texts = [0; 1000];
@@ -220,18 +259,15 @@ static SMALL: [u32; 1000] = {
 /// Writes the digits of `value`, at most 20, from `at` on; returns where they end. Up to eight bytes after that are overwritten.
 #[inline(always)]
 fn put_digits<const SIZE: usize>(value: u64, buffer: &mut [u8; SIZE], at: usize) -> usize {
-    const EIGHT: u64 = 100_000_000;
-    if let Some(small) = SMALL.get(value as usize) {
-        buffer[at..at + 4].copy_from_slice(&small.to_le_bytes());
-        return at + (small >> 24) as usize;
+    if let Some((text, size)) = small(value) {
+        buffer[at..at + 4].copy_from_slice(&text);
+        return at + size;
     }
-    let mut put = |word: u64, at: usize| buffer[at..at + 8].copy_from_slice(&(word | ZEROS).to_le_bytes());
-    // Leading zeros are low bytes without a bit; of zero itself one digit stays.
+    let mut put = |text: [u8; 8], at: usize| buffer[at..at + 8].copy_from_slice(&text);
     let mut put_first = |value: u64| {
-        let word = eight_digits_of(value as u32);
-        let skipped = (word | 1 << 56).trailing_zeros() / 8;
-        put(word >> (8 * skipped), at);
-        at + 8 - skipped as usize
+        let (text, size) = first_digits(value);
+        put(text, at);
+        at + size
     };
     if value < EIGHT {
         return put_first(value);
@@ -239,12 +275,12 @@ fn put_digits<const SIZE: usize>(value: u64, buffer: &mut [u8; SIZE], at: usize)
     let (high, low) = (value / EIGHT, value % EIGHT);
     if high < EIGHT {
         let end = put_first(high);
-        put(eight_digits_of(low as u32), end);
+        put(eight_digits_text(low), end);
         return end + 8;
     }
     let end = put_first(high / EIGHT);
-    put(eight_digits_of((high % EIGHT) as u32), end);
-    put(eight_digits_of(low as u32), end + 8);
+    put(eight_digits_text(high % EIGHT), end);
+    put(eight_digits_text(low), end + 8);
     end + 16
 }
 
@@ -286,18 +322,12 @@ pub(crate) fn put_short_decimal(
     scale: u32,
     buffer: &mut [u8; SHORT_DECIMAL_TEXT_MAX],
 ) -> usize {
-    const EIGHT: u64 = 100_000_000;
-    let scale = scale.min(SHORT_SCALE_MAX) as usize;
-    let (whole, part) = (mantissa.unsigned_abs() / POWERS[scale], mantissa.unsigned_abs() % POWERS[scale]);
+    let (whole, part) = split(mantissa.unsigned_abs(), scale);
     buffer[0] = b'-';
     let point = put_digits(whole, buffer, usize::from(mantissa < 0)).min(SHORT_DECIMAL_TEXT_MAX - 17);
     buffer[point] = b'.';
-    // Sixteen digits, of which the first `scale` count.
-    let part = part * POWERS[16 - scale];
-    let (high, low) = ((part / EIGHT) as u32, (part % EIGHT) as u32);
-    buffer[point + 1..point + 9].copy_from_slice(&(eight_digits_of(high) | ZEROS).to_le_bytes());
-    buffer[point + 9..point + 17].copy_from_slice(&(eight_digits_of(low) | ZEROS).to_le_bytes());
-    point + 1 + scale
+    buffer[point + 1..point + 17].copy_from_slice(&sixteen_digits(part));
+    point + 1 + scale.min(SHORT_SCALE_MAX) as usize
 }
 
 /// The text of `mantissa / 10^scale` with exactly `scale` digits after the point.

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::append::{put_block, put_quoted, put_with};
+use super::append::Tail;
 use super::number;
 use crate::format::{DEPTH_MAX, kind};
 use crate::read::{Array, Document, Number, Object, Text, Value};
@@ -24,7 +24,13 @@ pub enum Style {
 impl<'a> Value<'a> {
     /// Appends the value's JSON text to `out`. Allocates only if `out` must grow.
     pub fn print_to(&self, out: &mut Vec<u8>, style: Style) {
-        print_value(self, out, style, 0);
+        // Every value is printed with the comma that would follow it.
+        let mut tail = Tail::new(out);
+        match style {
+            Style::Compact => print_value::<false>(self, &mut tail, 0),
+            Style::Indented => print_value::<true>(self, &mut tail, 0),
+        }
+        tail.step_back();
     }
 
     /// The value's JSON text.
@@ -152,7 +158,7 @@ impl<'a> ChunkPrinter<'a> {
                 out.push(b'[');
                 self.open.push(Open::Array(array, 0));
             }
-            scalar => print_value(&scalar, out, self.style, 0),
+            scalar => scalar.print_to(out, self.style),
         }
     }
 }
@@ -165,123 +171,139 @@ fn new_line(out: &mut Vec<u8>, style: Style, depth: usize) {
     }
 }
 
-fn print_value(value: &Value<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+/// Starts the line of an entry of a container at `depth`.
+#[inline(always)]
+fn tail_line<const INDENTED: bool>(tail: &mut Tail<'_>, depth: u32) {
+    if INDENTED {
+        tail.put(*b"\n", 1);
+        tail.put_times(b' ', 2 * depth as usize);
+    }
+}
+
+/// Prints a value and a comma, as all functions here do: the comma goes out with the value's last bytes, and who prints the last value takes it back.
+fn print_value<const INDENTED: bool>(value: &Value<'_>, tail: &mut Tail<'_>, depth: u32) {
     match value {
-        Value::Null => put_block(out, b"null", 4),
-        Value::Bool(true) => put_block(out, b"true", 4),
-        Value::Bool(false) => put_block(out, b"false", 5),
-        Value::Number(number) => print_number(number, out),
-        Value::Text(text) => print_text(text, out),
-        Value::Array(array) => print_array(array, out, style, depth),
-        Value::Object(object) => print_object(object, out, style, depth),
-        Value::Document(document) => print_value(&document.root(), out, style, depth),
-        Value::Binary(bytes) => print_binary(bytes, out),
+        Value::Null => tail.put(*b"null,", 5),
+        Value::Bool(true) => tail.put(*b"true,", 5),
+        Value::Bool(false) => tail.put(*b"false,", 6),
+        Value::Number(Number::Integer(value)) => tail.put_integer(*value, b','),
+        Value::Number(Number::Decimal { mantissa, scale }) => print_decimal(*mantissa, *scale, tail),
+        Value::Number(number) => with_comma(tail, |out| number.append_to(out)),
+        Value::Text(text) => with_comma(tail, |out| print_text(text, out)),
+        Value::Array(array) => print_array::<INDENTED>(array, tail, depth),
+        Value::Object(object) => print_object::<INDENTED>(object, tail, depth),
+        Value::Document(document) => print_value::<INDENTED>(&document.root(), tail, depth),
+        Value::Binary(bytes) => with_comma(tail, |out| print_binary(bytes, out)),
     }
 }
 
-#[inline(always)]
-fn print_integer(value: i64, out: &mut Vec<u8>) {
-    put_with(out, |buffer| number::put_integer(value, buffer));
+/// Prints what is too rare or too long to count.
+#[inline(never)]
+fn with_comma(tail: &mut Tail<'_>, print: impl FnOnce(&mut Vec<u8>)) {
+    tail.with_vector(|out| {
+        print(out);
+        out.push(b',');
+    });
 }
 
 #[inline(always)]
-fn print_decimal(mantissa: i64, scale: u32, out: &mut Vec<u8>) {
+fn print_decimal(mantissa: i64, scale: u32, tail: &mut Tail<'_>) {
     if (1..=number::SHORT_SCALE_MAX).contains(&scale) {
-        put_with(out, |buffer| number::put_short_decimal(mantissa, scale, buffer));
+        tail.put_short_decimal(mantissa, scale, b',');
     } else {
-        Number::Decimal { mantissa, scale }.append_to(out);
-    }
-}
-
-fn print_number(number: &Number<'_>, out: &mut Vec<u8>) {
-    match number {
-        Number::Integer(value) => print_integer(*value, out),
-        Number::Decimal { mantissa, scale } => print_decimal(*mantissa, *scale, out),
-        _ => number.append_to(out),
+        with_comma(tail, |out| Number::Decimal { mantissa, scale }.append_to(out));
     }
 }
 
 #[inline(always)]
-fn print_entry(document: &Document<'_>, kind: u8, payload: u32, out: &mut Vec<u8>, style: Style, depth: u32) {
+fn print_decimal_at(document: &Document<'_>, kind: u8, position: u32, tail: &mut Tail<'_>) {
+    let width = u32::from(kind & 7) + 1;
+    let scale = document.bytes.byte(position.wrapping_add(width));
+    print_decimal(document.bytes.signed(position, width), u32::from(scale), tail);
+}
+
+#[inline(always)]
+fn print_entry<const INDENTED: bool>(
+    document: &Document<'_>,
+    kind: u8,
+    payload: u32,
+    tail: &mut Tail<'_>,
+    depth: u32,
+) {
     match kind {
         kind::STRING => {
             let (size, _) = document.bytes.varint(payload);
-            put_quoted(
-                out,
-                document.bytes.0,
-                payload.wrapping_sub(size) as usize,
-                size as usize,
-                *b"\"   ",
-                1,
-            );
+            let start = payload.wrapping_sub(size) as usize;
+            tail.put_quoted(document.bytes.0, start, size as usize, *b"\",  ", 2);
         }
-        kind::OBJECT => print_object(&Object::at(*document, payload), out, style, depth),
-        kind::ARRAY => print_array(&Array::at(*document, payload), out, style, depth),
-        kind::NULL => put_block(out, b"null", 4),
-        kind::SMALL_INTEGER => print_integer(i64::from(payload), out),
+        kind::OBJECT => print_object::<INDENTED>(&Object::at(*document, payload), tail, depth),
+        kind::ARRAY => print_array::<INDENTED>(&Array::at(*document, payload), tail, depth),
+        kind::NULL => tail.put(*b"null,   ", 5),
+        kind::TRUE => tail.put(*b"true,   ", 5),
+        kind::FALSE => tail.put(*b"false,  ", 6),
+        kind::SMALL_INTEGER => tail.put_integer(i64::from(payload), b','),
         0x10..=0x17 => {
-            print_integer(document.bytes.signed(payload, u32::from(kind - kind::INTEGER) + 1), out);
+            tail.put_integer(document.bytes.signed(payload, u32::from(kind - kind::INTEGER) + 1), b',');
         }
-        0x20..=0x27 => {
-            let width = u32::from(kind - kind::DECIMAL) + 1;
-            let scale = document.bytes.byte(payload.wrapping_add(width));
-            print_decimal(document.bytes.signed(payload, width), u32::from(scale), out);
-        }
-        _ => print_value(&Value::at(*document, kind, payload), out, style, depth),
+        0x20..=0x27 => print_decimal_at(document, kind, payload, tail),
+        _ => print_value::<INDENTED>(&Value::at(*document, kind, payload), tail, depth),
     }
 }
 
-fn print_object(object: &Object<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+fn print_object<const INDENTED: bool>(object: &Object<'_>, tail: &mut Tail<'_>, depth: u32) {
     if depth > DEPTH_MAX {
         // Damaged bytes only.
-        out.extend_from_slice(b"null");
+        tail.put(*b"null,", 5);
         return;
     }
-    out.push(b'{');
+    tail.put(*b"{", 1);
     let document = &object.document;
     let plain_names = !document.names_compressed() && !document.names_escaped();
-    let after_name = if style == Style::Compact { 2 } else { 3 };
     for index in 0..object.len() as u32 {
-        new_line(out, style, depth as usize + 1);
+        tail_line::<INDENTED>(tail, depth + 1);
         let id = object.name_id(index);
         if plain_names {
             let (start, end) = document.name_range(id);
             let size = end.wrapping_sub(start) as usize;
-            put_quoted(out, document.bytes.0, start as usize, size, *b"\":  ", after_name);
+            tail.put_quoted(document.bytes.0, start as usize, size, *b"\":  ", if INDENTED { 3 } else { 2 });
         } else {
-            print_name(&document.name(id), out, style);
+            let style = if INDENTED { Style::Indented } else { Style::Compact };
+            tail.with_vector(|out| print_name(&document.name(id), out, style));
         }
         let (kind, payload) = object.entry(index);
-        print_entry(document, kind, payload, out, style, depth + 1);
-        out.push(b',');
+        print_entry::<INDENTED>(document, kind, payload, tail, depth + 1);
     }
-    close(out, b'}', object.is_empty(), style, depth);
+    close::<INDENTED>(tail, b'}', object.is_empty(), depth);
 }
 
 /// Ends a container: the last comma goes.
 #[inline(always)]
-fn close(out: &mut Vec<u8>, bracket: u8, empty: bool, style: Style, depth: u32) {
+fn close<const INDENTED: bool>(tail: &mut Tail<'_>, bracket: u8, empty: bool, depth: u32) {
     if !empty {
-        out.pop();
-        new_line(out, style, depth as usize);
+        tail.step_back();
+        tail_line::<INDENTED>(tail, depth);
     }
-    out.push(bracket);
+    tail.put([bracket, b','], 2);
 }
 
-fn print_array(array: &Array<'_>, out: &mut Vec<u8>, style: Style, depth: u32) {
+fn print_array<const INDENTED: bool>(array: &Array<'_>, tail: &mut Tail<'_>, depth: u32) {
     if depth > DEPTH_MAX {
-        out.extend_from_slice(b"null");
+        tail.put(*b"null,", 5);
         return;
     }
-    out.push(b'[');
+    tail.put(*b"[", 1);
     let document = &array.document;
     for index in 0..array.len() as u32 {
-        new_line(out, style, depth as usize + 1);
+        tail_line::<INDENTED>(tail, depth + 1);
         let (kind, payload) = array.entry(index);
-        print_entry(document, kind, payload, out, style, depth + 1);
-        out.push(b',');
+        if kind & !7 == kind::DECIMAL {
+            // Much of what is large is coordinates and measurements.
+            print_decimal_at(document, kind, payload, tail);
+        } else {
+            print_entry::<INDENTED>(document, kind, payload, tail, depth + 1);
+        }
     }
-    close(out, b']', array.is_empty(), style, depth);
+    close::<INDENTED>(tail, b']', array.is_empty(), depth);
 }
 
 fn print_name(name: &Text<'_>, out: &mut Vec<u8>, style: Style) {
