@@ -19,7 +19,7 @@ pub struct Array<'a> {
 }
 
 impl<'a> Array<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn at(document: Document<'a>, position: u32) -> Array<'a> {
         let bytes = document.bytes;
         let head = bytes.byte(position);

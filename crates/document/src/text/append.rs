@@ -90,28 +90,54 @@ impl<'v> Tail<'v> {
     pub(crate) fn put_quoted(
         &mut self,
         bytes: &[u8],
-        start: usize,
-        size: usize,
+        start: u32,
+        size: u32,
         after: [u8; 4],
         after_size: usize,
     ) {
-        let text = bytes.get(start..start.saturating_add(size)).unwrap_or(&[]);
-        self.need(1 + text.len().max(BLOCK) + 4);
-        // SAFETY: there is room for a byte, the text or a block if that is longer, and four bytes: the quote, the copy and what comes after it end before that. A
-        // block is read only where `bytes` has one from `start` on. The place moves over bytes just written.
+        let (start, size) = (start as usize, size as usize);
+        if size > BLOCK || start + BLOCK > bytes.len() {
+            self.put_quoted_slice(bytes.get(start..start + size).unwrap_or(&[]), after, after_size);
+            return;
+        }
+        self.need(1 + BLOCK + 4);
+        // SAFETY: `bytes` has a block from `start` on. There is room for a byte, a block, and four bytes: the quote, the copy and what comes after the part of
+        // it that counts end before that. The place moves over bytes just written.
         unsafe {
             let target = self.at;
             target.write(b'"');
-            if text.len() <= BLOCK && bytes.len().saturating_sub(start) >= BLOCK {
-                target
-                    .add(1)
-                    .cast::<[u8; BLOCK]>()
-                    .write(bytes.as_ptr().add(start).cast::<[u8; BLOCK]>().read());
-            } else {
-                target.add(1).copy_from_nonoverlapping(text.as_ptr(), text.len());
+            target.add(1).cast::<[u8; BLOCK]>().write(bytes.as_ptr().add(start).cast::<[u8; BLOCK]>().read());
+            target.add(1 + size).cast::<[u8; 4]>().write(after);
+            self.at = target.add(1 + size + after_size.min(4));
+        }
+    }
+
+    /// As [`Tail::put_quoted`], of any slice: long text, and what lies near the end of its document.
+    #[inline(never)]
+    fn put_quoted_slice(&mut self, text: &[u8], after: [u8; 4], after_size: usize) {
+        let size = text.len();
+        self.need(1 + size + 4);
+        let source = text.as_ptr();
+        // SAFETY: there is room for the quote, the text and four bytes. Up to 32 bytes the text is copied as its first and its last bytes, which lie in it by its
+        // size, and may overlap.
+        unsafe {
+            self.at.write(b'"');
+            let target = self.at.add(1);
+            macro_rules! both_ends {
+                ($size:literal) => {{
+                    let last = source.add(size - $size).cast::<[u8; $size]>().read();
+                    target.cast::<[u8; $size]>().write(source.cast::<[u8; $size]>().read());
+                    target.add(size - $size).cast::<[u8; $size]>().write(last);
+                }};
             }
-            target.add(1 + text.len()).cast::<[u8; 4]>().write(after);
-            self.at = target.add(1 + text.len() + after_size.min(4));
+            match size {
+                8..=16 => both_ends!(8),
+                17..=32 => both_ends!(16),
+                4..=7 => both_ends!(4),
+                _ => target.copy_from_nonoverlapping(source, size),
+            }
+            target.add(size).cast::<[u8; 4]>().write(after);
+            self.at = target.add(size + after_size.min(4));
         }
     }
 
@@ -231,7 +257,7 @@ mod tests {
         for start in (0..=100).step_by(step) {
             for size in (0..=110).step_by(step) {
                 let mut out = Vec::new();
-                Tail::new(&mut out).put_quoted(&bytes, start, size, *b"\":?!", 2);
+                Tail::new(&mut out).put_quoted(&bytes, start as u32, size as u32, *b"\":?!", 2);
                 let text = bytes.get(start..start + size).unwrap_or(&[]);
                 assert_eq!(out, [b"\"", text, b"\":"].concat());
             }

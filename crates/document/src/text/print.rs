@@ -190,8 +190,10 @@ fn print_value<const INDENTED: bool>(value: &Value<'_>, tail: &mut Tail<'_>, dep
         Value::Number(Number::Decimal { mantissa, scale }) => print_decimal(*mantissa, *scale, tail),
         Value::Number(number) => with_comma(tail, |out| number.append_to(out)),
         Value::Text(text) => with_comma(tail, |out| print_text(text, out)),
-        Value::Array(array) => print_array::<INDENTED>(array, tail, depth),
-        Value::Object(object) => print_object::<INDENTED>(object, tail, depth),
+        Value::Array(array) if array.is_empty() => tail.put(*b"[],", 3),
+        Value::Object(object) if object.is_empty() => tail.put(*b"{},", 3),
+        Value::Array(array) => print_array::<INDENTED>(&array.document, array.position, tail, depth),
+        Value::Object(object) => print_object::<INDENTED>(&object.document, object.position, tail, depth),
         Value::Document(document) => print_value::<INDENTED>(&document.root(), tail, depth),
         Value::Binary(bytes) => with_comma(tail, |out| print_binary(bytes, out)),
     }
@@ -233,11 +235,10 @@ fn print_entry<const INDENTED: bool>(
     match kind {
         kind::STRING => {
             let (size, _) = document.bytes.varint(payload);
-            let start = payload.wrapping_sub(size) as usize;
-            tail.put_quoted(document.bytes.0, start, size as usize, *b"\",  ", 2);
+            tail.put_quoted(document.bytes.0, payload.wrapping_sub(size), size, *b"\",  ", 2);
         }
-        kind::OBJECT => print_object::<INDENTED>(&Object::at(*document, payload), tail, depth),
-        kind::ARRAY => print_array::<INDENTED>(&Array::at(*document, payload), tail, depth),
+        kind::OBJECT => print_object::<INDENTED>(document, payload, tail, depth),
+        kind::ARRAY => print_array::<INDENTED>(document, payload, tail, depth),
         kind::NULL => tail.put(*b"null,   ", 5),
         kind::TRUE => tail.put(*b"true,   ", 5),
         kind::FALSE => tail.put(*b"false,  ", 6),
@@ -250,28 +251,35 @@ fn print_entry<const INDENTED: bool>(
     }
 }
 
-fn print_object<const INDENTED: bool>(object: &Object<'_>, tail: &mut Tail<'_>, depth: u32) {
+/// By its place and not by what is known of it, which would go through memory from one level to the next.
+fn print_object<const INDENTED: bool>(
+    document: &Document<'_>,
+    position: u32,
+    tail: &mut Tail<'_>,
+    depth: u32,
+) {
+    let document = *document;
+    let object = Object::at(document, position);
     if depth > DEPTH_MAX {
         // Damaged bytes only.
         tail.put(*b"null,", 5);
         return;
     }
     tail.put(*b"{", 1);
-    let document = &object.document;
     let plain_names = !document.names_compressed() && !document.names_escaped();
     for index in 0..object.len() as u32 {
         tail_line::<INDENTED>(tail, depth + 1);
         let id = object.name_id(index);
         if plain_names {
             let (start, end) = document.name_range(id);
-            let size = end.wrapping_sub(start) as usize;
-            tail.put_quoted(document.bytes.0, start as usize, size, *b"\":  ", if INDENTED { 3 } else { 2 });
+            let after_size = if INDENTED { 3 } else { 2 };
+            tail.put_quoted(document.bytes.0, start, end.wrapping_sub(start), *b"\":  ", after_size);
         } else {
             let style = if INDENTED { Style::Indented } else { Style::Compact };
             tail.with_vector(|out| print_name(&document.name(id), out, style));
         }
         let (kind, payload) = object.entry(index);
-        print_entry::<INDENTED>(document, kind, payload, tail, depth + 1);
+        print_entry::<INDENTED>(&document, kind, payload, tail, depth + 1);
     }
     close::<INDENTED>(tail, b'}', object.is_empty(), depth);
 }
@@ -286,21 +294,27 @@ fn close<const INDENTED: bool>(tail: &mut Tail<'_>, bracket: u8, empty: bool, de
     tail.put([bracket, b','], 2);
 }
 
-fn print_array<const INDENTED: bool>(array: &Array<'_>, tail: &mut Tail<'_>, depth: u32) {
+fn print_array<const INDENTED: bool>(
+    document: &Document<'_>,
+    position: u32,
+    tail: &mut Tail<'_>,
+    depth: u32,
+) {
+    let document = *document;
+    let array = Array::at(document, position);
     if depth > DEPTH_MAX {
         tail.put(*b"null,", 5);
         return;
     }
     tail.put(*b"[", 1);
-    let document = &array.document;
     for index in 0..array.len() as u32 {
         tail_line::<INDENTED>(tail, depth + 1);
         let (kind, payload) = array.entry(index);
         if kind & !7 == kind::DECIMAL {
             // Much of what is large is coordinates and measurements.
-            print_decimal_at(document, kind, payload, tail);
+            print_decimal_at(&document, kind, payload, tail);
         } else {
-            print_entry::<INDENTED>(document, kind, payload, tail, depth + 1);
+            print_entry::<INDENTED>(&document, kind, payload, tail, depth + 1);
         }
     }
     close::<INDENTED>(tail, b']', array.is_empty(), depth);
