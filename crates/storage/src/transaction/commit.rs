@@ -18,7 +18,7 @@ use super::write::{DirtyKind, WriteTransaction};
 use crate::environment::Inner;
 use crate::error::{Error, Result};
 use crate::format::{PAGE_SIZE, PageNumber, TransactionId};
-use crate::journal::aligned::AlignedBuffer;
+use crate::journal::aligned::{ALIGNMENT, AlignedBuffer};
 use crate::journal::files::JournalFile;
 use crate::journal::{changes, record};
 use crate::page::header;
@@ -28,6 +28,8 @@ use crate::snapshot::page_table::{Found, Link};
 pub(crate) const JOINED_SIZE_MAX: usize = 1 << 20;
 /// Where the changed bytes of a page take more than this, its difference from the page before is tried.
 const DERIVE_SIZE_MIN: usize = 1024;
+/// Commits of at most so many pages try that only when their record takes more than one block: it would be no shorter.
+const SMALL_COMMIT_PAGES: usize = 32;
 /// Commits that may wait for the disk; the next one waits itself.
 const QUEUE_MAX: usize = 256;
 /// Buffers kept for use again, and how large each may be.
@@ -172,7 +174,7 @@ impl WriteTransaction {
         let mut spare = inner.stage.buffer();
         let uncompressed = self.writer.compression.compress(&mut out, &mut spare);
         inner.stage.keep_buffer(spare);
-        let size = (out.len() as u64).next_multiple_of(crate::journal::aligned::ALIGNMENT as u64);
+        let size = (out.len() as u64).next_multiple_of(ALIGNMENT as u64);
         let (file, offset) = self.reserve_journal(size)?;
         let id = self.id;
         let identity = record::Identity {
@@ -200,6 +202,10 @@ impl WriteTransaction {
         self.record_derived(out);
         let table = &self.inner.table;
         let mut direct = false;
+        let is_small = self.writer.dirty.len() <= SMALL_COMMIT_PAGES;
+        // The entries of pages that might be shorter as a difference: page, newest version, from and to where in the record.
+        let mut long = [(PageNumber::NONE, None, 0, 0); SMALL_COMMIT_PAGES];
+        let mut long_count = 0;
         for dirty in &self.writer.dirty {
             let link = match dirty.kind {
                 DirtyKind::Direct(count) => {
@@ -246,13 +252,30 @@ impl WriteTransaction {
             let moves = if exact { state.moves.as_slice() } else { &[] };
             let at = out.len();
             changes::add_page(out, dirty.page, Some(old), new, state.lines, moves);
-            let size = out.len() - at;
-            if exact && size > DERIVE_SIZE_MIN {
-                // Tidied up, most likely: the same cells in other places.
-                let end = out.len();
-                if changes::add_derived(out, dirty.page, new, dirty.page, old, size) {
-                    out.remove(at, end);
-                }
+            let (size, end) = (out.len() - at, out.len());
+            if !exact || size <= DERIVE_SIZE_MIN {
+                continue;
+            }
+            // Tidied up, most likely: the same cells in other places.
+            if is_small {
+                long[long_count] = (dirty.page, Some(link), at, end);
+                long_count += 1;
+            } else if changes::add_derived(out, dirty.page, new, dirty.page, old, size) {
+                out.remove(at, end);
+            }
+        }
+        for &(page, link, at, end) in long[..long_count].iter().rev() {
+            if out.len() <= ALIGNMENT {
+                break;
+            }
+            let Some((newest, below)) = table.newest(page).zip(link.and_then(|link| self.before_this(link)))
+            else {
+                continue;
+            };
+            // SAFETY: as above.
+            let (new, old) = unsafe { (newest.page(), below.page()) };
+            if changes::add_derived(out, page, new, page, old, end - at) {
+                out.remove(at, end);
             }
         }
         Ok(direct)
