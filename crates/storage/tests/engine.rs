@@ -54,6 +54,59 @@ fn committed_data_is_there_after_reopening() {
     }
 }
 
+/// What a transaction has opened stays open for the next one, with what it knows of the end of each tree.
+#[test]
+fn what_stays_open_between_transactions_is_what_was_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Environment::open(dir.path(), small()).unwrap();
+    let put = |keys: std::ops::Range<u64>, commits: bool| {
+        let mut tx = env.write().unwrap();
+        for i in keys {
+            tx.create_tree(b"t").unwrap().put(&key(i), &value(i, 300)).unwrap();
+            tx.create_fixed_tree(b"f", 8).unwrap().put(i as i64, &key(i)).unwrap();
+        }
+        if commits {
+            tx.commit().unwrap();
+        }
+    };
+    let mut expected = 0;
+    for round in 0..30_u64 {
+        put(expected..expected + 40, true);
+        expected += 40;
+        put(expected..expected + 100, false); // undone, with the pages that it added
+        let mut tx = env.write().unwrap();
+        let savepoint = tx.savepoint();
+        tx.create_tree(b"t").unwrap().put(&key(u64::MAX), b"undone").unwrap();
+        assert!(tx.drop_tree(b"f").unwrap());
+        tx.rollback_to(savepoint).unwrap();
+        tx.create_tree(b"t").unwrap().put(&key(expected / 2), &value(expected / 2, 300)).unwrap();
+        tx.commit().unwrap();
+        if round % 7 == 0 {
+            env.flush().unwrap();
+        }
+    }
+    let snapshot = env.read().unwrap();
+    let (tree, fixed) = (snapshot.tree(b"t").unwrap(), snapshot.fixed_tree(b"f").unwrap());
+    assert_eq!((tree.len(), fixed.len()), (expected, expected));
+    for i in 0..expected {
+        assert_eq!(tree.get(&key(i)).unwrap(), Some(&value(i, 300)[..]), "{i}");
+        assert_eq!(fixed.get(i as i64).unwrap(), Some(&key(i)[..]), "{i}");
+    }
+    drop(snapshot);
+    // Gone is gone, and another kind may take the name.
+    let mut tx = env.write().unwrap();
+    assert!(tx.drop_tree(b"t").unwrap());
+    tx.rename_tree(b"f", b"g").unwrap();
+    tx.commit().unwrap();
+    let mut tx = env.write().unwrap();
+    assert!(matches!(tx.tree_mut(b"t").map(drop), Err(Error::TreeNotFound { .. })));
+    assert!(matches!(tx.tree_mut(b"g").map(drop), Err(Error::TreeKind { .. })));
+    tx.create_multi_tree(b"t").unwrap().add(b"key", b"value").unwrap();
+    tx.commit().unwrap();
+    let report = env.read().unwrap().check().unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+}
+
 #[test]
 fn values_of_every_size_come_back() {
     let dir = tempfile::tempdir().unwrap();

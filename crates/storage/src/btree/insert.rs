@@ -102,6 +102,11 @@ impl<P: PagesMut> TreeMut<'_, P> {
         if !self.hint.rightmost.is_some() {
             return Ok(false);
         }
+        // Looked at before it is made ready for changing: the hint may be of an earlier transaction, with other keys.
+        if !leaf::is_behind_all(search::leaf(self.pages, self.hint.rightmost)?, key) {
+            self.hint.rightmost = PageNumber::NONE;
+            return Ok(false);
+        }
         match leaf::append(&mut leaf_mut(self.pages, self.hint.rightmost)?, key, value) {
             Appended::Done => {
                 self.state.entries += 1;

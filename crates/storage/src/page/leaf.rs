@@ -340,6 +340,12 @@ pub(crate) enum Appended {
     NoRoom,
 }
 
+/// Whether the key is greater than all of the page's.
+#[inline]
+pub(crate) fn is_behind_all(leaf: Leaf<'_>, key: &[u8]) -> bool {
+    leaf.count().checked_sub(1).is_none_or(|last| leaf.compare(last, key) == Ordering::Less)
+}
+
 /// Inserts an entry behind all others, without a search.
 #[inline]
 pub(crate) fn append(page: &mut PageMut<'_>, key: &[u8], value: LeafValue<'_>) -> Appended {

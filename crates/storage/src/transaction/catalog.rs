@@ -179,7 +179,7 @@ pub(crate) fn entries(pages: &impl Pages, catalog: &TreeState) -> Result<Vec<(Ve
     Ok(all)
 }
 
-/// The structures that a write transaction has opened.
+/// The structures that a write transaction has opened, or the one before it.
 #[derive(Clone, Default)]
 pub(super) struct OpenTrees {
     open: Vec<OpenTree>,
@@ -218,6 +218,11 @@ impl OpenTrees {
             dirty,
         });
         self.open.len() - 1
+    }
+
+    /// Whether the next transaction may have them: looking a name up takes longer the more there are, and savepoints copy them all.
+    fn are_few(&self) -> bool {
+        self.open.len() <= KEPT_MAX
     }
 
     /// After going back to a savepoint: pages that a hint names may be others now.
@@ -341,6 +346,13 @@ impl WriteTransaction {
         Ok(())
     }
 
+    /// Once everything is committed: leaves what is open to the next transaction, which need not look it up then.
+    pub(super) fn leave_trees(&mut self) {
+        if self.trees.are_few() {
+            self.writer.trees = std::mem::take(&mut self.trees);
+        }
+    }
+
     /// The names of all trees and tables with their kinds, sorted by name, as this transaction sees them.
     pub fn trees(&self) -> Result<Vec<(Vec<u8>, Kind)>> {
         Ok(entries(self, &self.root.catalog)?.into_iter().map(|(name, state)| (name, state.kind())).collect())
@@ -392,6 +404,8 @@ impl WriteTransaction {
     }
 }
 
+/// So many opened structures go from one transaction to the next at most.
+const KEPT_MAX: usize = 16;
 /// Catalog entries are hardly ever longer, in bytes.
 const ENTRY_SIZE_USUAL: usize = 512;
 

@@ -190,6 +190,7 @@ impl WriteTransaction {
         self.writer.last_hash = hash;
         self.writer.root = self.root;
         self.writer.dirty.clear();
+        self.leave_trees();
         let page_count = self.root.page_count;
         let pending = Pending { id, hash, record: out, offset, file, direct, pages, page_count };
         inner.stage.queue.lock().push_back(pending);

@@ -55,6 +55,8 @@ pub(crate) struct Writer {
     /// By the version's index.
     pub(super) versions: Vec<VersionState>,
     pub(super) hints: FreeHints,
+    /// What the last transaction had opened, with the states that it left in the catalog.
+    pub(super) trees: OpenTrees,
     /// Pages freed since the last sync (first page: count, when): their bytes in the data file may still be needed, by recovery or by
     /// an open snapshot, so direct writes avoid them.
     freed: RecentlyFreed,
@@ -104,6 +106,7 @@ impl Writer {
             dirty: Vec::new(),
             versions: Vec::new(),
             hints: FreeHints::default(),
+            trees: OpenTrees::default(),
             freed: RecentlyFreed::default(),
             direct_buffers: Vec::new(),
         }
@@ -143,12 +146,14 @@ pub struct Savepoint {
 impl WriteTransaction {
     pub(crate) fn begin(
         inner: Arc<Inner>,
-        writer: ArcMutexGuard<RawMutex, Writer>,
+        mut writer: ArcMutexGuard<RawMutex, Writer>,
     ) -> Result<WriteTransaction> {
         let pin = inner.readers.pin_writer()?;
         let id = TransactionId(writer.last.0 + 1);
         let root = writer.root;
         debug_assert!(writer.dirty.is_empty());
+        // Taken, so that they are gone when this transaction is undone.
+        let trees = std::mem::take(&mut writer.trees);
         Ok(WriteTransaction {
             inner,
             writer,
@@ -156,7 +161,7 @@ impl WriteTransaction {
             id,
             root,
             protected: 0,
-            trees: OpenTrees::default(),
+            trees,
             broken: None,
             done: false,
         })
