@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use jackdaw_storage::disk::{DIRECT_ALIGNMENT, Disk, OpenMode, RealDisk};
 use jackdaw_storage::{Environment, Options, WriteTransaction};
 use jackdaw_testkit::{Random, Seeds};
 
@@ -34,8 +35,9 @@ fn change(random: &mut Random, transaction: &mut WriteTransaction, model: &mut M
         } else {
             let size = match random.below(200) {
                 0 => 20_000,
-                1 => 300 << 10,
-                2..20 => 2_000,
+                1 => 200 << 10,
+                2 => 300 << 10,
+                3..20 => 2_000,
                 _ => 100,
             };
             let value = random.bytes(size);
@@ -69,6 +71,18 @@ fn several_threads_recover_the_same(seed: u64) -> Result<(), String> {
         let mut transaction = environment.write().unwrap();
         change(&mut random, &mut transaction, &mut model);
         transaction.commit().unwrap();
+        if count % 50 == 7 {
+            // A record longer than what is read at a time.
+            let mut transaction = environment.write().unwrap();
+            let mut tree = transaction.create_tree(b"tree").unwrap();
+            for i in 0..random.below(16) {
+                let (key, value) = (format!("long{i}").into_bytes(), random.bytes(250 << 10));
+                tree.put(&key, &value).unwrap();
+                model.insert(key, value);
+            }
+            drop(tree);
+            transaction.commit().unwrap();
+        }
         if count == flushed {
             environment.flush().unwrap(); // What follows changes pages that the data file has.
             before = environment.stats().journal_bytes;
@@ -93,6 +107,28 @@ fn several_threads_recover_the_same(seed: u64) -> Result<(), String> {
         support::assert_checked(&recovered, &place);
     }
     Ok(())
+}
+
+#[test]
+fn reading_past_the_cache_reads_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let disk = RealDisk::open(directory.path()).unwrap();
+    let content = Random::new(7).bytes(3 << 20);
+    fs::write(directory.path().join("file"), &content).unwrap();
+    for mode in [OpenMode::Read, OpenMode::Write] {
+        let file = disk.open("file", mode).unwrap();
+        let mut memory = vec![0; (2 << 20) + DIRECT_ALIGNMENT];
+        let aligned = memory.as_ptr().align_offset(DIRECT_ALIGNMENT);
+        for (offset, at, size) in
+            [(4096, 0, 2 << 20), (1 << 20, 0, 4096), (100, 0, 8192), (8192, 1, 4096), (0, 0, 777)]
+        {
+            let buffer = &mut memory[aligned + at..aligned + at + size];
+            file.read_direct(offset as u64, buffer).unwrap();
+            assert!(*buffer == content[offset..offset + size], "{size} bytes at {offset}");
+        }
+        let error = file.read_direct(2 << 20, &mut memory[aligned..aligned + (2 << 20)]).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+    }
 }
 
 #[test]

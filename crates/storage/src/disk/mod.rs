@@ -86,6 +86,12 @@ pub trait File: Send + Sync {
     /// Fills `buffer` from `offset`; an error of kind `UnexpectedEof` when the file ends before.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 
+    /// As [`File::read_at`], bypassing the cache where the file system can (where `offset`, length and address are multiples of 4096).
+    /// For what is read once.
+    fn read_direct(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read_at(offset, buffer)
+    }
+
     /// Writes all of `bytes` at `offset`, through the operating system's cache; durable only after [`File::sync`]. Makes the
     /// file longer where needed.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;

@@ -114,6 +114,7 @@ impl Disk for RealDisk {
             probes: Arc::clone(&self.probes),
             durable: OnceLock::new(),
             direct: OnceLock::new(),
+            reading: OnceLock::new(),
             refused: AtomicBool::new(false),
         }))
     }
@@ -242,6 +243,8 @@ struct RealFile {
     durable: OnceLock<Option<OwnedFd>>,
     /// `O_DIRECT`; `None` when that does not work here.
     direct: OnceLock<Option<OwnedFd>>,
+    /// `O_DIRECT` for reading; `None` when that does not work here.
+    reading: OnceLock<Option<OwnedFd>>,
     /// Set when a direct write to this very file was refused.
     refused: AtomicBool,
 }
@@ -263,10 +266,7 @@ impl RealFile {
     /// A further descriptor of the same file, wherever it is now. The file may have been renamed or replaced, so its path
     /// is only taken when it leads to the same file.
     fn reopen(&self, flags: OFlags) -> Option<OwnedFd> {
-        if !self.writable || !self.probe() {
-            return None;
-        }
-        let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC;
+        let flags = flags | OFlags::CLOEXEC;
         let link = format!("/proc/self/fd/{}", self.buffered.as_raw_fd());
         if let Ok(file) = retry(|| rustix::fs::open(&link, flags, Mode::empty())) {
             return Some(file);
@@ -276,18 +276,26 @@ impl RealFile {
         (ours.dev() == theirs.dev() && ours.ino() == theirs.ino()).then(|| file.into())
     }
 
+    /// A further descriptor for direct writes.
+    fn reopen_to_write(&self, flags: OFlags) -> Option<OwnedFd> {
+        if !self.writable || !self.probe() {
+            return None;
+        }
+        self.reopen(flags | OFlags::WRONLY | OFlags::DIRECT)
+    }
+
     fn durable(&self) -> Option<&OwnedFd> {
         if self.refused.load(Ordering::Relaxed) {
             return None;
         }
-        self.durable.get_or_init(|| self.reopen(OFlags::DIRECT | OFlags::DSYNC)).as_ref()
+        self.durable.get_or_init(|| self.reopen_to_write(OFlags::DSYNC)).as_ref()
     }
 
     fn direct(&self) -> Option<&OwnedFd> {
         if self.refused.load(Ordering::Relaxed) {
             return None;
         }
-        self.direct.get_or_init(|| self.reopen(OFlags::DIRECT)).as_ref()
+        self.direct.get_or_init(|| self.reopen_to_write(OFlags::empty())).as_ref()
     }
 
     /// Writes through a direct descriptor. Returns how many bytes are left to be written through the cache: all when the file system
@@ -343,6 +351,23 @@ impl File for RealFile {
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.buffered.read_exact_at(buffer, offset)
+    }
+
+    fn read_direct(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        if check_alignment(offset, buffer).is_ok() {
+            let reading = self.reading.get_or_init(|| self.reopen(OFlags::RDONLY | OFlags::DIRECT));
+            // Whatever stops it, a file system that cannot or a damaged disk, is for the read below to meet or not to.
+            while let Some(file) = reading
+                && done < buffer.len()
+                && let Ok(count) =
+                    retry(|| rustix::io::pread(file, &mut buffer[done..], offset + done as u64))
+                && count > 0
+            {
+                done += count;
+            }
+        }
+        self.read_at(offset + done as u64, &mut buffer[done..])
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
@@ -463,6 +488,7 @@ mod tests {
             probes: Arc::clone(&disk.probes),
             durable: OnceLock::from(Some(refusing.into())),
             direct: OnceLock::new(),
+            reading: OnceLock::new(),
             refused: AtomicBool::new(false),
         };
         assert!(file.is_direct());

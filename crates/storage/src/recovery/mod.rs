@@ -1,12 +1,13 @@
 //! Recovery: the state after the last durable commit, from the data file as of the last sync and the journal since.
 //!
-//! Records are read in order (`reader`), gathered in batches that sort their entries by page (`batch`), and applied to versions in
+//! Files are read ahead (`ahead`), their records taken in order (`reader`), gathered in batches that sort their entries by page (`batch`), and applied to versions in
 //! scratch memory by several threads, while the next batch is read (`apply`). Nothing on disk is changed, so a crash during recovery costs
 //! nothing, and the environment is usable as soon as the journal is read. The flusher writes the pages later.
 //!
 //! Reading stops at the first record that is not whole. That is the one whose write was cut short, which nobody was told about; unless a
 //! later record says that it was durable: then the journal is damaged, and we refuse to open rather than lose it silently.
 
+mod ahead;
 mod apply;
 mod batch;
 mod reader;
@@ -14,6 +15,7 @@ mod reader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::ahead::Ahead;
 use self::apply::{Applier, Work};
 use self::batch::Batch;
 use self::reader::Reader;
@@ -121,8 +123,17 @@ pub(crate) fn recover(
         _ => 1,
     };
     let applier = Applier { data, table };
-    let mut reader = Reader::new(header, journal, &files);
-    let mut pages = replay(&mut reader, &applier, threads)?;
+    let (reader, pages) = std::thread::scope(|scope| {
+        // In here, so that even a panic drops it, which ends the thread that reads ahead.
+        let mut reader = Reader::new(header, journal, &files);
+        if threads > 1 {
+            reader.set_ahead(Some(Ahead::start(scope, &files)));
+        }
+        let pages = replay(&mut reader, &applier, threads);
+        reader.set_ahead(None);
+        (reader, pages)
+    });
+    let mut pages = pages?;
     pages.sort_unstable();
     pages.dedup();
     pages.retain(|&page| !table.is_empty(page));

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::ahead::{Ahead, HEADROOM};
 use super::batch::{Batch, Body, Record};
 use super::{Found, Tail};
 use crate::disk::File;
@@ -27,7 +28,7 @@ const BATCH_ENTRIES_MAX: usize = 1 << 19;
 pub(super) struct Reader<'a> {
     header: &'a Header,
     journal: &'a JournalFiles,
-    files: std::slice::Iter<'a, Found>,
+    files: std::iter::Enumerate<std::slice::Iter<'a, Found>>,
     /// The file being read, and whether it had a record to apply.
     file: Option<(Source, bool)>,
     batch_size: usize,
@@ -41,6 +42,8 @@ pub(super) struct Reader<'a> {
 
 /// A file and the offset of its next record.
 struct Source {
+    /// Its place in the list of files.
+    index: usize,
     file: Arc<dyn File>,
     number: u64,
     size: u64,
@@ -59,7 +62,7 @@ impl<'a> Reader<'a> {
         Reader {
             header,
             journal,
-            files: files.iter(),
+            files: files.iter().enumerate(),
             file: None,
             batch_size: BATCH_SIZE_MIN,
             last: header.synced,
@@ -71,9 +74,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// From now on takes the files' bytes from where they are read ahead; `None`: reads them itself.
+    pub(super) fn set_ahead(&mut self, ahead: Option<Ahead>) {
+        self.windows.ahead = ahead;
+    }
+
     /// Fills the batch with the next records; whether there were any.
     pub(super) fn read(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.windows.spare.append(&mut batch.reset());
+        for buffer in batch.reset() {
+            self.windows.give_back(buffer);
+        }
         while batch.size() < self.batch_size && batch.len() < BATCH_ENTRIES_MAX {
             let Some((mut source, mut any)) = self.file.take().or_else(|| self.next_file()) else { break };
             match self.record(&mut source, batch, &mut any)? {
@@ -83,7 +93,7 @@ impl<'a> Reader<'a> {
                         self.look_for_lost(&mut source, &stop)?;
                         tracing::debug!(at = %stop.place, reason = stop.reason, "the journal ends");
                     }
-                    self.windows.leave();
+                    self.windows.leave(None);
                     if any {
                         let file =
                             JournalFile { number: source.number, file: source.file, size: source.size };
@@ -94,7 +104,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        self.windows.leave();
+        self.windows.leave(self.file.as_ref().map(|(source, _)| source.offset));
         batch.windows.append(&mut self.windows.used);
         batch.sort();
         self.batch_size = (self.batch_size * 2).min(BATCH_SIZE_MAX);
@@ -102,9 +112,10 @@ impl<'a> Reader<'a> {
     }
 
     fn next_file(&mut self) -> Option<(Source, bool)> {
-        let (number, file, size, path) = self.files.next()?;
+        let (index, (number, file, size, path)) = self.files.next()?;
         Some((
             Source {
+                index,
                 file: file.clone(),
                 number: *number,
                 size: *size,
@@ -215,31 +226,66 @@ impl<'a> Reader<'a> {
 #[derive(Default)]
 struct Windows {
     window: AlignedBuffer,
-    /// The window's place in the file.
+    /// Where in `window` the file's bytes begin, and their place in the file.
+    base: usize,
     start: u64,
     /// Whether the batch uses bytes of the window.
     is_used: bool,
     /// Earlier windows that the batch uses.
     used: Vec<AlignedBuffer>,
     spare: Vec<AlignedBuffer>,
+    ahead: Option<Ahead>,
 }
 
 impl Windows {
     /// The bytes at `offset`; they lie inside the file.
     fn bytes(&mut self, source: &Source, offset: u64, size: u64) -> Result<&[u8]> {
-        let held = self.start..self.start + self.window.len() as u64;
-        if offset < held.start || offset + size > held.end {
-            self.leave();
+        if (offset < self.start || offset + size > self.end()) && !self.take_chunk(source, offset, size) {
+            self.leave(None);
             let read = size.max(READ_SIZE as u64).min(source.size - offset);
             self.window.set_len(read as usize);
-            self.start = offset;
+            (self.base, self.start) = (0, offset);
             if let Err(error) = source.file.read_at(offset, self.window.bytes_mut()) {
                 self.window.set_len(0);
                 return Err(Error::io("read", &*source.path, error));
             }
         }
-        let at = (offset - self.start) as usize;
+        let at = self.base + (offset - self.start) as usize;
         Ok(&self.window.bytes()[at..at + size as usize])
+    }
+
+    /// The place in the file behind the window.
+    fn end(&self) -> u64 {
+        self.start + (self.window.len() - self.base) as u64
+    }
+
+    /// Makes a chunk that was read ahead the window, when one has these bytes, or their end and the window their beginning.
+    fn take_chunk(&mut self, source: &Source, offset: u64, size: u64) -> bool {
+        let (start, end) = (self.start, self.end());
+        loop {
+            let Some(ahead) = &mut self.ahead else { return false };
+            let Some(chunk) = ahead.peek() else { return false };
+            if chunk.file < source.index || chunk.file == source.index && chunk.end <= offset {
+                if let Some(chunk) = ahead.take() {
+                    ahead.give_back(chunk.buffer);
+                }
+                continue;
+            }
+            let before = chunk.start.saturating_sub(offset) as usize;
+            let is_held = before == 0 || start <= offset && end >= chunk.start;
+            if chunk.file > source.index || offset + size > chunk.end || before > HEADROOM || !is_held {
+                return false;
+            }
+            let Some(mut chunk) = ahead.take() else { return false };
+            if before > 0 {
+                let at = self.base + (offset - start) as usize;
+                let held = &self.window.bytes()[at..at + before];
+                chunk.buffer.bytes_mut()[HEADROOM - before..HEADROOM].copy_from_slice(held);
+            }
+            self.set_window(chunk.buffer);
+            (self.base, self.start) = (HEADROOM - before, chunk.start - before as u64);
+            return true;
+        }
     }
 
     /// The header of the record at `offset`, when one starts there and the record lies inside the file.
@@ -250,18 +296,35 @@ impl Windows {
 
     /// Which of the batch's windows the present one will be, and where in it the bytes at `offset` are.
     fn place(&self, offset: u64) -> (usize, usize) {
-        (self.used.len(), (offset - self.start) as usize)
+        (self.used.len(), self.base + (offset - self.start) as usize)
     }
 
-    /// Begins a new window, without bytes yet.
-    fn leave(&mut self) {
-        let fresh = self.spare.pop().unwrap_or_default();
-        let window = std::mem::replace(&mut self.window, fresh);
-        self.window.set_len(0);
+    /// Begins a new window, with the bytes of this one from a place in the file on, if any.
+    fn leave(&mut self, from: Option<u64>) {
+        let mut fresh = self.spare.pop().unwrap_or_default();
+        fresh.set_len(0);
+        let held = from.filter(|from| (self.start..self.end()).contains(from));
+        if let Some(from) = held {
+            fresh.extend(&self.window.bytes()[self.base + (from - self.start) as usize..]);
+        }
+        self.set_window(fresh);
+        (self.base, self.start) = (0, held.unwrap_or(0));
+    }
+
+    fn set_window(&mut self, window: AlignedBuffer) {
+        let before = std::mem::replace(&mut self.window, window);
         if std::mem::take(&mut self.is_used) {
-            self.used.push(window);
+            self.used.push(before);
         } else {
-            self.spare.push(window);
+            self.give_back(before);
+        }
+    }
+
+    /// Takes a buffer to be used again.
+    fn give_back(&mut self, buffer: AlignedBuffer) {
+        match &self.ahead {
+            Some(ahead) if self.spare.len() > 1 => ahead.give_back(buffer),
+            _ => self.spare.push(buffer),
         }
     }
 }
