@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::format::{PAGE_HEADER_SIZE, PageNumber, TransactionId, VALUE_SIZE_MAX};
 use crate::journal::aligned::AlignedBuffer;
-use crate::journal::changes::{Entries, Entry};
+use crate::journal::changes::{self, Entries, Entry};
 use crate::page::header;
 use crate::snapshot::page_table::PAGES_MAX;
 
@@ -203,6 +203,18 @@ impl Batch {
         std::hint::black_box(sum);
     }
 
+    /// The pages that the entries of these groups are of, each once in a row.
+    pub(super) fn pages(&self, groups: std::ops::Range<usize>) -> impl Iterator<Item = PageNumber> {
+        let start = groups.start.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let end = groups.end.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let mut last = None;
+        self.sorted[start as usize..end as usize].iter().filter_map(move |item| {
+            let body = self.body(&self.records[item.record as usize].body);
+            let number = changes::entry_page(body, item.at as usize);
+            (last.replace(number) != Some(number)).then_some(number)
+        })
+    }
+
     fn body<'a>(&'a self, body: &'a Body) -> &'a [u8] {
         match body {
             Body::Stored { window, from, to } => &self.windows[*window].bytes()[*from..*to],
@@ -253,7 +265,6 @@ mod tests {
 
     use super::*;
     use crate::format::PAGE_SIZE;
-    use crate::journal::changes;
 
     /// The pages that an entry concerns.
     fn pages(entry: &Entry<'_>) -> Vec<u64> {
