@@ -51,7 +51,7 @@ impl Files {
         if let Some(references) = self.references {
             references.close()?;
         }
-        self.search.quiesce().map_err(|error| failed(name, error))?;
+        self.search.close().map_err(|error| failed(name, error))?;
         match self.groups {
             Some(groups) => {
                 groups.settle()?;

@@ -308,15 +308,52 @@ impl TokenStream for Words<'_> {
     }
 }
 
-/// An analyzer as tantivy calls it.
+/// An analyzer as tantivy calls it. It keeps the buffer of its words, since a text may be a single one.
 #[derive(Clone)]
-pub(crate) struct FieldTokenizer(pub(crate) Analyzer);
+pub(crate) struct FieldTokenizer {
+    analyzer: Analyzer,
+    buffer: String,
+}
+
+impl FieldTokenizer {
+    pub(crate) fn new(analyzer: Analyzer) -> FieldTokenizer {
+        FieldTokenizer { analyzer, buffer: String::new() }
+    }
+}
 
 impl Tokenizer for FieldTokenizer {
-    type TokenStream<'a> = Words<'a>;
+    type TokenStream<'a> = FieldWords<'a>;
 
-    fn token_stream<'a>(&'a mut self, text: &'a str) -> Words<'a> {
-        Words::new(self.0, text)
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> FieldWords<'a> {
+        let mut words = Words::new(self.analyzer, text);
+        words.token.text = std::mem::take(&mut self.buffer);
+        FieldWords { buffer: &mut self.buffer, words }
+    }
+}
+
+/// The terms of a text, in a tokenizer's buffer.
+pub(crate) struct FieldWords<'a> {
+    buffer: &'a mut String,
+    words: Words<'a>,
+}
+
+impl Drop for FieldWords<'_> {
+    fn drop(&mut self) {
+        *self.buffer = std::mem::take(&mut self.words.token.text);
+    }
+}
+
+impl TokenStream for FieldWords<'_> {
+    fn advance(&mut self) -> bool {
+        self.words.advance()
+    }
+
+    fn token(&self) -> &Token {
+        &self.words.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        &mut self.words.token
     }
 }
 

@@ -1,5 +1,5 @@
-//! One entry in the form that tantivy takes: in three buffers, whatever the number of its fields, which come back when it is written. (Made anew for each
-//! entry they would be allocated on one thread and freed on another, and both wait for the allocator's locks.)
+//! Entries in the form that tantivy takes: many of them in three buffers, whatever the number of their fields, which come back when the entries
+//! are written. (Made anew for each entry they would be allocated on one thread and freed on another, and both wait for the allocator's locks.)
 
 use std::sync::Arc;
 
@@ -8,56 +8,52 @@ use parking_lot::Mutex;
 use tantivy::schema::document::{Document, ReferenceValue, ReferenceValueLeaf, Value};
 use tantivy::schema::{Field, OwnedValue};
 
-use crate::writer::Gauge;
-
-/// The values of an entry for tantivy's fields.
+/// The values of entries for tantivy's fields.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    buffers: Buffers,
-    /// Where this entry is counted, and with how many bytes.
-    gauge: Option<(Arc<Gauge>, usize)>,
-}
-
-/// What an entry is kept in.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
+    /// Of all entries, one after the other.
     cells: Vec<(Field, Cell)>,
+    /// Where the cells of each entry end.
+    ends: Vec<usize>,
     /// All texts, one after the other.
     text: String,
     bytes: Vec<u8>,
 }
 
-impl Buffers {
-    fn size(&self) -> usize {
-        self.text.capacity()
-            + self.bytes.capacity()
-            + self.cells.capacity() * std::mem::size_of::<(Field, Cell)>()
-    }
+/// Buffers that wait for their next entries.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    buffers: Vec<Cells>,
+    size: usize,
 }
 
-/// Buffers that wait for their next entry.
-#[derive(Debug, Default)]
-pub(crate) struct Spare(Mutex<Vec<Buffers>>);
-
 impl Spare {
-    /// Buffers kept, and the bytes of each at most: 4 MiB in all.
-    const KEPT_MAX: usize = 256;
-    const SIZE_MAX: usize = 16 << 10;
+    /// Bytes of buffers kept, and of each of them.
+    const SIZE_MAX: usize = 4 << 20;
+    const ONE_SIZE_MAX: usize = 256 << 10;
 
     pub(crate) fn take(&self) -> Cells {
-        Cells { buffers: self.0.lock().pop().unwrap_or_default(), gauge: None }
+        let mut kept = self.0.lock();
+        let cells = kept.buffers.pop().unwrap_or_default();
+        kept.size -= cells.size();
+        cells
     }
 
-    fn give(&self, mut buffers: Buffers) {
-        if buffers.size() > Spare::SIZE_MAX {
+    fn give(&self, mut cells: Cells) {
+        if cells.size() > Spare::ONE_SIZE_MAX {
             return;
         }
-        buffers.cells.clear();
-        buffers.text.clear();
-        buffers.bytes.clear();
+        cells.cells.clear();
+        cells.ends.clear();
+        cells.text.clear();
+        cells.bytes.clear();
         let mut kept = self.0.lock();
-        if kept.len() < Spare::KEPT_MAX {
-            kept.push(buffers);
+        if kept.size + cells.size() <= Spare::SIZE_MAX {
+            kept.size += cells.size();
+            kept.buffers.push(cells);
         }
     }
 
@@ -65,15 +61,6 @@ impl Spare {
     pub(crate) fn free(&self) {
         let kept = std::mem::take(&mut *self.0.lock());
         drop(kept);
-    }
-}
-
-impl Drop for Cells {
-    fn drop(&mut self) {
-        if let Some((gauge, weight)) = &self.gauge {
-            gauge.remove(*weight);
-            gauge.spare.give(std::mem::take(&mut self.buffers));
-        }
     }
 }
 
@@ -106,43 +93,73 @@ enum ColumnCell {
 }
 
 impl Cells {
-    /// Counts the entry's bytes until it is dropped.
-    pub(crate) fn weigh(&mut self, gauge: &Arc<Gauge>) {
-        let weight = self.buffers.size() + std::mem::size_of::<Cells>();
-        gauge.add(weight);
-        self.gauge = Some((Arc::clone(gauge), weight));
+    /// How many entries there are.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Bytes of the entries.
+    pub(crate) fn bytes_used(&self) -> usize {
+        self.text.len() + self.bytes.len() + self.cells.len() * std::mem::size_of::<(Field, Cell)>()
+    }
+
+    /// Bytes of memory.
+    fn size(&self) -> usize {
+        self.text.capacity()
+            + self.bytes.capacity()
+            + self.cells.capacity() * std::mem::size_of::<(Field, Cell)>()
+            + self.ends.capacity() * std::mem::size_of::<usize>()
+    }
+
+    /// Ends the entry whose cells were added last.
+    pub(crate) fn end(&mut self) {
+        self.ends.push(self.cells.len());
+    }
+
+    /// Calls `each` for all entries, and gives the buffers back.
+    pub(crate) fn each<E>(
+        self,
+        spare: &Spare,
+        mut each: impl FnMut(EntryCells) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let cells = Arc::new(self);
+        let mut from = 0;
+        for &to in &cells.ends {
+            each(EntryCells { cells: Arc::clone(&cells), from, to })?;
+            from = to;
+        }
+        if let Some(cells) = Arc::into_inner(cells) {
+            spare.give(cells);
+        }
+        Ok(())
     }
 
     /// Adds the text that `write` appends, unless it says that it is none.
     pub(crate) fn text(&mut self, field: Field, write: impl FnOnce(&mut String) -> bool) {
-        let from = self.buffers.text.len();
-        if write(&mut self.buffers.text) {
-            self.buffers
-                .cells
-                .push((field, Cell::Text { from: from as u32, to: self.buffers.text.len() as u32 }));
+        let from = self.text.len();
+        if write(&mut self.text) {
+            self.cells.push((field, Cell::Text { from: from as u32, to: self.text.len() as u32 }));
         } else {
-            self.buffers.text.truncate(from);
+            self.text.truncate(from);
         }
     }
 
     pub(crate) fn bytes(&mut self, field: Field, write: impl FnOnce(&mut Vec<u8>)) {
-        let from = self.buffers.bytes.len();
-        write(&mut self.buffers.bytes);
-        self.buffers
-            .cells
-            .push((field, Cell::Bytes { from: from as u32, to: self.buffers.bytes.len() as u32 }));
+        let from = self.bytes.len();
+        write(&mut self.bytes);
+        self.cells.push((field, Cell::Bytes { from: from as u32, to: self.bytes.len() as u32 }));
     }
 
     pub(crate) fn unsigned(&mut self, field: Field, value: u64) {
-        self.buffers.cells.push((field, Cell::Unsigned(value)));
+        self.cells.push((field, Cell::Unsigned(value)));
     }
 
     pub(crate) fn long(&mut self, field: Field, value: i64) {
-        self.buffers.cells.push((field, Cell::Long(value)));
+        self.cells.push((field, Cell::Long(value)));
     }
 
     pub(crate) fn double(&mut self, field: Field, value: f64) {
-        self.buffers.cells.push((field, Cell::Double(value)));
+        self.cells.push((field, Cell::Double(value)));
     }
 
     pub(crate) fn column_long(&mut self, field: Field, name: &str, value: i64) {
@@ -154,62 +171,64 @@ impl Cells {
     }
 
     pub(crate) fn column_text(&mut self, field: Field, name: &str, value: &str) {
-        let to = self.buffers.text.len() + name.len() + value.len();
+        let to = self.text.len() + name.len() + value.len();
         self.column(field, name, ColumnCell::Text { to: to as u32 });
-        self.buffers.text.push_str(value);
+        self.text.push_str(value);
     }
 
     fn column(&mut self, field: Field, name: &str, value: ColumnCell) {
-        let name_from = self.buffers.text.len() as u32;
-        self.buffers.text.push_str(name);
-        self.buffers
-            .cells
-            .push((field, Cell::Column { name_from, name_to: self.buffers.text.len() as u32, value }));
+        let name_from = self.text.len() as u32;
+        self.text.push_str(name);
+        self.cells.push((field, Cell::Column { name_from, name_to: self.text.len() as u32, value }));
     }
 
     fn value(&self, cell: Cell) -> CellValue<'_> {
         match cell {
-            Cell::Text { from, to } => CellValue::Text(&self.buffers.text[from as usize..to as usize]),
-            Cell::Bytes { from, to } => CellValue::Bytes(&self.buffers.bytes[from as usize..to as usize]),
+            Cell::Text { from, to } => CellValue::Text(&self.text[from as usize..to as usize]),
+            Cell::Bytes { from, to } => CellValue::Bytes(&self.bytes[from as usize..to as usize]),
             Cell::Unsigned(value) => CellValue::Unsigned(value),
             Cell::Long(value) => CellValue::Long(value),
             Cell::Double(value) => CellValue::Double(value),
             Cell::Column { name_from, name_to, value } => CellValue::Column {
-                name: &self.buffers.text[name_from as usize..name_to as usize],
+                name: &self.text[name_from as usize..name_to as usize],
                 value: match value {
                     ColumnCell::Long(value) => ColumnValue::Long(value),
                     ColumnCell::Double(value) => ColumnValue::Double(value),
-                    ColumnCell::Text { to } => {
-                        ColumnValue::Text(&self.buffers.text[name_to as usize..to as usize])
-                    }
+                    ColumnCell::Text { to } => ColumnValue::Text(&self.text[name_to as usize..to as usize]),
                 },
             },
         }
     }
 }
 
-impl Document for Cells {
+/// One entry of many.
+#[derive(Debug)]
+pub(crate) struct EntryCells {
+    cells: Arc<Cells>,
+    from: usize,
+    to: usize,
+}
+
+impl Document for EntryCells {
     type Value<'a> = CellValue<'a>;
     type FieldsValuesIter<'a> = CellIterator<'a>;
 
     fn iter_fields_and_values(&self) -> CellIterator<'_> {
-        CellIterator { cells: self, at: 0 }
+        CellIterator { all: &self.cells, cells: self.cells.cells[self.from..self.to].iter() }
     }
 }
 
 /// The fields and values of an entry.
 pub(crate) struct CellIterator<'a> {
-    cells: &'a Cells,
-    at: usize,
+    all: &'a Cells,
+    cells: std::slice::Iter<'a, (Field, Cell)>,
 }
 
 impl<'a> Iterator for CellIterator<'a> {
     type Item = (Field, CellValue<'a>);
 
     fn next(&mut self) -> Option<(Field, CellValue<'a>)> {
-        let &(field, cell) = self.cells.buffers.cells.get(self.at)?;
-        self.at += 1;
-        Some((field, self.cells.value(cell)))
+        self.cells.next().map(|&(field, cell)| (field, self.all.value(cell)))
     }
 }
 
@@ -284,8 +303,13 @@ impl Stored {
 
     /// The key and the caller's bytes; `None` when they are damaged.
     pub(crate) fn read(self) -> Option<(String, Vec<u8>)> {
-        let (length, rest) = self.0.split_first_chunk::<4>()?;
-        let (key, stored) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        Some((std::str::from_utf8(key).ok()?.to_owned(), stored.to_vec()))
+        let mut bytes = self.0;
+        let (length, rest) = bytes.split_first_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let stored = rest.get(length..)?.to_vec();
+        // What was read becomes the key: most entries have nothing else.
+        bytes.truncate(4 + length);
+        bytes.drain(..4);
+        Some((String::from_utf8(bytes).ok()?, stored))
     }
 }

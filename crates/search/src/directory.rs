@@ -8,11 +8,13 @@
 //! of one commit. Files that the list on disk still names are deleted after the next sync.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
@@ -24,13 +26,15 @@ use tantivy::directory::{
 /// The list of segments of the last commit.
 pub(crate) const META: &str = "meta.json";
 
+/// Bytes of a file that are written together.
+const BUFFER: usize = 64 << 10;
+
 /// A directory whose commits become durable by [`LazyDirectory::sync`].
 #[derive(Clone, Debug)]
 pub(crate) struct LazyDirectory {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     root: PathBuf,
     mapped: MmapDirectory,
@@ -40,6 +44,18 @@ struct Shared {
     bytes_unsynced: AtomicU64,
     /// Files that are being written.
     open_files: AtomicUsize,
+    /// How often the list of segments was replaced.
+    version: AtomicU64,
+    /// Told whenever it is.
+    on_list: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    /// Whether nothing may be written any more.
+    is_closed: AtomicBool,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Shared").field("root", &self.root).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +82,9 @@ impl LazyDirectory {
                 syncing: Mutex::default(),
                 bytes_unsynced: AtomicU64::new(0),
                 open_files: AtomicUsize::new(0),
+                version: AtomicU64::new(0),
+                on_list: OnceLock::new(),
+                is_closed: AtomicBool::new(false),
             }),
         })
     }
@@ -75,9 +94,23 @@ impl LazyDirectory {
         self.shared.state.lock().lists_changed
     }
 
-    /// Whether files are being written: by a merge, when there is no writer.
-    pub(crate) fn is_written_to(&self) -> bool {
-        self.shared.open_files.load(Ordering::Acquire) > 0
+    /// How often the list of segments was replaced.
+    pub(crate) fn version(&self) -> u64 {
+        self.shared.version.load(Ordering::Acquire)
+    }
+
+    /// Has `told` called whenever the list of segments was replaced, by a commit or a merge. Only the first one is taken.
+    pub(crate) fn tell_of_lists(&self, told: impl Fn() + Send + Sync + 'static) {
+        let _ = self.shared.on_list.set(Box::new(told));
+    }
+
+    /// Lets nothing be written any more, so that merges end, and waits a little until they have. Lists can still be synced.
+    pub(crate) fn close(&self, patience: Duration) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        let begun = Instant::now();
+        while self.shared.open_files.load(Ordering::Acquire) > 0 && begun.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Makes the last commit durable. Commits may go on meanwhile; theirs is the next sync.
@@ -177,6 +210,9 @@ impl Directory for LazyDirectory {
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
         let full = self.shared.root.join(path);
+        if let Err(error) = self.shared.check_open() {
+            return Err(OpenWriteError::wrap_io_error(error, path.to_owned()));
+        }
         let file = OpenOptions::new().write(true).create_new(true).open(full).map_err(|error| {
             if error.kind() == io::ErrorKind::AlreadyExists {
                 OpenWriteError::FileAlreadyExists(path.to_owned())
@@ -186,7 +222,10 @@ impl Directory for LazyDirectory {
         })?;
         self.shared.state.lock().unsynced.insert(path.to_owned());
         self.shared.open_files.fetch_add(1, Ordering::AcqRel);
-        Ok(io::BufWriter::new(Box::new(LazyFile { file, shared: Arc::clone(&self.shared) })))
+        Ok(io::BufWriter::with_capacity(
+            BUFFER,
+            Box::new(LazyFile { file, shared: Arc::clone(&self.shared) }),
+        ))
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
@@ -200,7 +239,14 @@ impl Directory for LazyDirectory {
         let mut state = self.shared.state.lock();
         state.lists.insert(path.to_owned(), Arc::new(data.to_vec()));
         // The list of all files matters only together with the list of segments.
-        state.lists_changed |= path == Path::new(META);
+        if path == Path::new(META) {
+            state.lists_changed = true;
+            self.shared.version.fetch_add(1, Ordering::AcqRel);
+            drop(state);
+            if let Some(told) = self.shared.on_list.get() {
+                told();
+            }
+        }
         Ok(())
     }
 
@@ -214,6 +260,15 @@ impl Directory for LazyDirectory {
 
     fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
         Ok(WatchHandle::empty())
+    }
+}
+
+impl Shared {
+    fn check_open(&self) -> io::Result<()> {
+        match self.is_closed.load(Ordering::Acquire) {
+            true => Err(io::Error::other("the index is closed")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -231,6 +286,7 @@ impl Drop for LazyFile {
 
 impl Write for LazyFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.shared.check_open()?;
         let written = self.file.write(bytes)?;
         self.shared.bytes_unsynced.fetch_add(written as u64, Ordering::Relaxed);
         Ok(written)

@@ -12,6 +12,9 @@
 //!
 //! An entry's doubles are written only where a field has a number that is no long: else the longs are the doubles.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use jackdaw_document::date::{DATE_TEXT_MAX, Date, TICKS_MAX, Zone};
 
 use tantivy::tokenizer::TokenStream;
@@ -31,8 +34,52 @@ pub(crate) const EMPTY: &str = "EMPTY_STRING";
 /// The last integer up to which all are doubles.
 const EXACT_DOUBLE_MAX: i64 = 1 << 53;
 
-/// The cells of an entry, the `order`th that was ever added, in those of none.
-pub(crate) fn encode(layout: &Layout, entry: &Entry<'_>, order: u64, mut cells: Cells) -> Cells {
+/// The places of the fields of entries, found quickly where one entry has the fields of the one before it.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// By the fields' numbers in an entry.
+    last: Vec<Arc<Place>>,
+    /// Of fields that were not known beforehand, which take something to make.
+    others: HashMap<String, Arc<Place>>,
+}
+
+impl Places {
+    /// Of fields that were not known beforehand.
+    const OTHERS_MAX: usize = 1000;
+
+    fn find(&mut self, layout: &Layout, at: usize, name: &str) -> Arc<Place> {
+        if let Some(place) = self.last.get(at)
+            && place.name == name
+        {
+            return Arc::clone(place);
+        }
+        let place = self.look_up(layout, name);
+        if at < self.last.len() {
+            self.last[at] = Arc::clone(&place);
+        } else {
+            // Fields come one after the other.
+            self.last.push(Arc::clone(&place));
+        }
+        place
+    }
+
+    fn look_up(&mut self, layout: &Layout, name: &str) -> Arc<Place> {
+        if layout.is_known(name) {
+            return layout.place(name);
+        }
+        if let Some(place) = self.others.get(name) {
+            return Arc::clone(place);
+        }
+        let place = layout.place(name);
+        if self.others.len() < Places::OTHERS_MAX {
+            self.others.insert(name.to_owned(), Arc::clone(&place));
+        }
+        place
+    }
+}
+
+/// Adds the cells of an entry, the `order`th that was ever added.
+pub(crate) fn encode(layout: &Layout, places: &mut Places, entry: &Entry<'_>, order: u64, cells: &mut Cells) {
     cells.text(layout.key, |text| {
         text.push_str(entry.key);
         true
@@ -49,22 +96,32 @@ pub(crate) fn encode(layout: &Layout, entry: &Entry<'_>, order: u64, mut cells: 
         cells.double(layout.boost, f64::from(entry.boost));
     }
     for (at, (name, value)) in entry.fields.iter().enumerate() {
-        let place = layout.place(name);
+        let place = places.find(layout, at, name);
         if place.options.indexing == Indexing::No {
             continue;
         }
         // All values of a field decide together whether its doubles are written.
-        let is_repeated =
-            entry.fields.iter().enumerate().any(|(other, (same, _))| other != at && same == name);
-        let doubles = if is_repeated {
-            entry.fields.iter().any(|(same, value)| same == name && needs_doubles(value))
-        } else {
-            needs_doubles(value)
+        let doubles = has_numbers(value) && {
+            let is_repeated =
+                entry.fields.iter().enumerate().any(|(other, (same, _))| other != at && same == name);
+            if is_repeated {
+                entry.fields.iter().any(|(same, value)| same == name && needs_doubles(value))
+            } else {
+                needs_doubles(value)
+            }
         };
-        let mut field = FieldCells { layout, place: &place, cells: &mut cells, doubles };
+        let mut field = FieldCells { layout, place: &place, cells, doubles };
         field.value(value);
     }
-    cells
+    cells.end();
+}
+
+/// Whether there may be a number among the values.
+fn has_numbers(value: &FieldValue<'_>) -> bool {
+    matches!(
+        value,
+        FieldValue::Long(_) | FieldValue::Double { .. } | FieldValue::Array(_) | FieldValue::Boosted { .. }
+    )
 }
 
 /// Whether a number among the values is not told by its long.

@@ -1,28 +1,32 @@
 //! An index: its directory, its snapshots, and what goes on in the background.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use tantivy::indexer::IndexWriterOptions;
+use tantivy::index::{SegmentId, SegmentMeta};
+use tantivy::indexer::{IndexWriterOptions, NoMergePolicy};
 use tantivy::schema::Schema as TantivySchema;
 use tantivy::store::Compressor;
-use tantivy::{IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
+use tantivy::{FutureResult, IndexReader, IndexSettings, IndexWriter, ReloadPolicy};
 
-use crate::cells::Cells;
+use crate::cells::{EntryCells, Spare};
 use crate::directory::{LazyDirectory, META};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::merges::{Ages, Neighbours};
+use crate::merges::{self, Pace, Size};
 use crate::options::Schema;
 use crate::searcher::{Searcher, Snapshot};
 use crate::upkeep;
-use crate::writer::{Gauge, Writer};
+use crate::writer::Writer;
 
 /// The file that tells for which fields an index was built.
 const FIELDS: &str = "fields";
@@ -30,22 +34,37 @@ const FIELDS: &str = "fields";
 /// Changes when entries are written in another way.
 const VERSION: u32 = 3;
 
-/// The least memory of a writer, in bytes: what tantivy needs for one thread.
+/// The least memory of a writer, in bytes: a segment of a few thousand entries.
 const WRITER_MEMORY_MIN: usize = 16 << 20;
 
 /// The greatest one.
 const WRITER_MEMORY_MAX: usize = 2 << 30;
 
 /// A commit is durable after so long.
-pub(crate) const SYNC_AFTER: Duration = Duration::from_secs(1);
+const SYNC_AFTER: Duration = Duration::from_secs(1);
+
+/// An index to which nothing was written for so long is quiet, and its segments are merged.
+const QUIET_AFTER: Duration = Duration::from_secs(1);
+
+/// A merge is given up, when the index is closed, within so long.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// tantivy's own threads for entries are not used; it wants so much memory for them all the same.
+const UNUSED_MEMORY: usize = 16 << 20;
+
+/// Merges at once, of one index (a small one beside a large one) and of all that are quiet.
+const MERGES_MAX: usize = 2;
+
+/// Merges of all indexes of the process.
+static MERGES: AtomicUsize = AtomicUsize::new(0);
 
 /// A writer without work is let go after so long.
-pub(crate) const RELEASE_AFTER: Duration = Duration::from_secs(3);
+const RELEASE_AFTER: Duration = Duration::from_secs(3);
 
 /// An index in a directory. Clones are the same index.
 #[derive(Clone)]
 pub struct Index {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
 }
 
 /// What an index, its writer and its searchers share.
@@ -62,20 +81,32 @@ pub(crate) struct Core {
     /// tantivy's writer while there is work, or was a short while ago.
     pub(crate) open_writer: Mutex<Option<OpenWriter>>,
     pub(crate) is_writing: AtomicBool,
-    /// Held while tantivy's writer is let go: until then no other can be opened.
-    pub(crate) releasing: Mutex<()>,
+    /// Whether a commit is under way, which makes visible itself what it does.
+    is_committing: Arc<AtomicBool>,
+    /// Whether a merge failed: it is tried again after the next commit.
+    has_failed: AtomicBool,
+    /// The version of the directory's list of segments that searchers have.
+    seen: AtomicU64,
     pub(crate) next_order: AtomicU64,
-    pub(crate) gauge: Arc<Gauge>,
-    ages: Ages,
-    pub(crate) is_kept_up: AtomicBool,
+    pub(crate) spare: Arc<Spare>,
 }
 
-/// tantivy's writer and since when it has had nothing to do.
+/// tantivy's writer, what it merges, and since when it has had nothing to do.
 pub(crate) struct OpenWriter {
-    pub(crate) writer: IndexWriter<Cells>,
-    pub(crate) memory: usize,
+    pub(crate) writer: IndexWriter<EntryCells>,
     pub(crate) last_used: Instant,
+    merges: Vec<Merge>,
 }
+
+/// A merge in the background.
+struct Merge {
+    segments: Vec<SegmentId>,
+    result: FutureResult<Option<SegmentMeta>>,
+    _counted: Counted,
+}
+
+/// One of [`MERGES`].
+struct Counted;
 
 impl Index {
     /// Opens the index in a directory, or makes one. `Error::Damaged` and `Error::OtherSchema` mean that the directory must
@@ -117,14 +148,22 @@ impl Index {
             Some(text) => read_payload(text).ok_or_else(|| damaged("its payload is not one".to_owned()))?,
             None => (0, Vec::new()),
         };
-        let ages = Ages::default();
-        let snapshot = Snapshot::new(&layout, reader.searcher(), None, &ages)
-            .map_err(|error| damaged(error.to_string()))?;
-        Ok(Index {
-            core: Arc::new(Core {
+        let snapshot =
+            Snapshot::new(&layout, reader.searcher(), None).map_err(|error| damaged(error.to_string()))?;
+        let is_committing = Arc::<AtomicBool>::default();
+        let core = Arc::new_cyclic(|core: &Weak<Core>| {
+            let (core, commits) = (Weak::clone(core), Arc::clone(&is_committing));
+            directory.tell_of_lists(move || {
+                // What a commit does it makes visible itself.
+                if !commits.load(Ordering::Acquire) {
+                    upkeep::enter(Weak::clone(&core), Duration::ZERO);
+                }
+            });
+            Core {
                 path: path.to_owned(),
                 layout,
-                directory,
+                seen: AtomicU64::new(directory.version()),
+                directory: directory.clone(),
                 index,
                 reader,
                 snapshot: RwLock::new(Arc::new(snapshot)),
@@ -132,13 +171,16 @@ impl Index {
                 payload: Mutex::new(payload),
                 open_writer: Mutex::default(),
                 is_writing: AtomicBool::new(false),
-                releasing: Mutex::default(),
+                is_committing: Arc::clone(&is_committing),
+                has_failed: AtomicBool::new(false),
                 next_order: AtomicU64::new(next_order),
-                gauge: Arc::default(),
-                ages,
-                is_kept_up: AtomicBool::new(false),
-            }),
-        })
+                spare: Arc::default(),
+            }
+        });
+        if !core.is_settled() {
+            core.ask_for_upkeep();
+        }
+        Ok(Index { core })
     }
 
     /// The payload of the last commit; empty before the first.
@@ -153,9 +195,9 @@ impl Index {
         Searcher::new(self.core.snapshot())
     }
 
-    /// The writer, with so many bytes for entries in memory (16 MiB to 2 GiB; a segment is written when they are used up). There
-    /// is one at a time: `Error::Busy` when it is taken. Drop it as soon as there is nothing to do; taking it again is cheap, and
-    /// its threads and memory are released when it has not been used for a few seconds.
+    /// The writer, with so many bytes for entries in memory (16 MiB to 2 GiB; several segments are made at once where there are processors, and
+    /// share them). There is one at a time: `Error::Busy` when it is taken. Drop it as soon as there is nothing to do; taking it again is
+    /// cheap, and what it keeps is released when it has not been used for a few seconds.
     pub fn writer(&self, memory: usize) -> Result<Writer> {
         let memory = memory.clamp(WRITER_MEMORY_MIN, WRITER_MEMORY_MAX - (1 << 20));
         Writer::new(Arc::clone(&self.core), memory)
@@ -166,22 +208,28 @@ impl Index {
         self.core.sync()
     }
 
-    /// Waits for merges, releases the writer's threads and memory, and makes the last commit durable. `Error::Busy` while there
-    /// is a writer.
+    /// Merges what is to be merged of a quiet index and waits for it, releases the writer's threads and memory, and makes the last commit
+    /// durable. `Error::Busy` while there is a writer.
     pub fn quiesce(&self) -> Result<()> {
+        let core = &self.core;
+        if core.is_writing.swap(true, Ordering::AcqRel) {
+            return Err(Error::Busy { path: core.path.clone() });
+        }
+        let open = core.open_writer.lock().take();
+        let result = core.settle(open);
+        core.is_writing.store(false, Ordering::Release);
+        result?;
+        core.sync()
+    }
+
+    /// Gives up merges, releases the writer, and makes the last commit durable. There is no writer any more after this, but searchers still
+    /// work. `Error::Busy` while there is a writer.
+    pub fn close(&self) -> Result<()> {
         if self.core.is_writing.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy { path: self.core.path.clone() });
         }
-        let releasing = self.core.releasing.lock();
         let open = self.core.open_writer.lock().take();
-        let result = match open {
-            Some(open) => open.writer.wait_merging_threads().map_err(Error::from),
-            None => Ok(()),
-        };
-        drop(releasing);
-        self.core.is_writing.store(false, Ordering::Release);
-        result?;
-        self.core.reload()?;
+        self.core.close(open);
         self.core.sync()
     }
 
@@ -282,78 +330,219 @@ impl Core {
     }
 
     /// tantivy's writer, opened when it is not.
-    pub(crate) fn open_writer(&self, memory: usize) -> Result<OpenWriter> {
+    pub(crate) fn open_writer(&self) -> Result<OpenWriter> {
         let options = IndexWriterOptions::builder()
-            .memory_budget_per_thread(memory)
+            .memory_budget_per_thread(UNUSED_MEMORY)
             .num_worker_threads(1)
-            .num_merge_threads(1);
+            .num_merge_threads(MERGES_MAX);
         let writer = self.index.writer_with_options(options.build()).map_err(|error| match error {
             tantivy::TantivyError::LockFailure(..) => Error::Busy { path: self.path.clone() },
             other => Error::Library(other),
         })?;
-        writer.set_merge_policy(Box::new(Neighbours::new(Arc::clone(&self.ages))));
-        Ok(OpenWriter { writer, memory, last_used: Instant::now() })
+        // Which segments are neighbours it does not know.
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        Ok(OpenWriter { writer, merges: Vec::new(), last_used: Instant::now() })
     }
 
     /// Makes the last commit, and merges since, visible to searchers.
     pub(crate) fn reload(&self) -> Result<()> {
         let _one = self.reloading.lock();
+        let version = self.directory.version();
         self.reader.reload()?;
         let before = self.snapshot();
-        let after = Snapshot::new(&self.layout, self.reader.searcher(), Some(&before), &self.ages)?;
+        let after = Snapshot::new(&self.layout, self.reader.searcher(), Some(&before))?;
         *self.snapshot.write() = Arc::new(after);
+        self.seen.store(version, Ordering::Release);
         Ok(())
+    }
+
+    /// Whether searchers lack what a merge made.
+    fn is_behind(&self) -> bool {
+        self.seen.load(Ordering::Acquire) != self.directory.version()
     }
 
     pub(crate) fn sync(&self) -> Result<()> {
         self.directory.sync().map_err(|source| Error::Io { path: self.path.clone(), source })
     }
 
+    /// A commit is under way until this is dropped.
+    pub(crate) fn begin_commit(self: &Arc<Core>) -> Committing {
+        self.is_committing.store(true, Ordering::Release);
+        self.has_failed.store(false, Ordering::Release);
+        Committing(Arc::clone(self))
+    }
+
+    /// What is to be merged of the segments that searchers have.
+    fn to_merge(&self, taken: &HashSet<SegmentId>, pace: Pace) -> Vec<Vec<SegmentId>> {
+        let snapshot = self.snapshot();
+        let segments: Vec<Size> = snapshot
+            .segments
+            .iter()
+            .map(|segment| Size {
+                id: segment.reader.segment_id(),
+                entries: segment.reader.num_docs(),
+                deleted: segment.reader.num_deleted_docs(),
+            })
+            .collect();
+        merges::choose(&segments, taken, pace)
+    }
+
+    /// Starts merges in the background.
+    pub(crate) fn merge(&self, open: &mut OpenWriter, pace: Pace) {
+        self.forget_merges(open);
+        // What a merge has just made is not among the segments that are looked at: the next time, then.
+        if open.merges.len() >= MERGES_MAX || self.is_behind() || self.has_failed.load(Ordering::Acquire) {
+            return;
+        }
+        let taken = open.merges.iter().flat_map(|merge| merge.segments.iter().copied()).collect();
+        for segments in self.to_merge(&taken, pace).into_iter().take(MERGES_MAX - open.merges.len()) {
+            let result = open.writer.merge(&segments);
+            open.merges.push(Merge { segments, result, _counted: Counted::new() });
+        }
+    }
+
+    /// Forgets the merges that are over.
+    fn forget_merges(&self, open: &mut OpenWriter) {
+        open.merges.retain_mut(|merge| match merge.is_over() {
+            None => true,
+            Some(Ok(_)) => false,
+            Some(Err(error)) => {
+                tracing::warn!(path = %self.path.display(), %error, "a merge failed");
+                self.has_failed.store(true, Ordering::Release);
+                false
+            }
+        });
+    }
+
+    /// Whether nothing is to be merged when it is quiet.
+    fn is_settled(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire) || self.to_merge(&HashSet::new(), Pace::Quiet).is_empty()
+    }
+
+    /// Merges until nothing is to be merged any more.
+    fn settle(&self, open: Option<OpenWriter>) -> Result<()> {
+        let mut open = open;
+        self.has_failed.store(false, Ordering::Release);
+        loop {
+            for merge in open.iter_mut().flat_map(|open| open.merges.drain(..)) {
+                merge.result.wait()?;
+            }
+            if self.is_behind() {
+                self.reload()?;
+            }
+            if self.is_settled() {
+                return Ok(());
+            }
+            let mut writer = match open {
+                Some(open) => open,
+                None => self.open_writer()?,
+            };
+            self.merge(&mut writer, Pace::Quiet);
+            open = Some(writer);
+        }
+    }
+
+    /// Ends merges and lets go of the writer.
+    fn close(&self, open: Option<OpenWriter>) {
+        drop(open);
+        self.directory.close(CLOSE_PATIENCE);
+        self.spare.free();
+    }
+
     /// What is due in the background; when to come again.
     pub(crate) fn keep_up(&self) -> Option<Duration> {
+        if self.is_behind()
+            && !self.is_committing.load(Ordering::Acquire)
+            && let Err(error) = self.reload()
+        {
+            tracing::error!(%error, "an index could not be read after a merge");
+        }
         if self.directory.is_unsynced()
             && let Err(error) = self.sync()
         {
             tracing::error!(%error, "an index could not be made durable; it is tried again");
         }
-        // A merge may take long, and the next writer must not wait for it.
-        if self.directory.is_written_to() {
+        // Held throughout: whoever wants to write waits until the writer is opened, or let go.
+        let mut place = self.open_writer.lock();
+        if self.is_writing.load(Ordering::Acquire) {
             return Some(SYNC_AFTER);
         }
-        let releasing = self.releasing.lock();
-        let released = {
-            let mut open = self.open_writer.lock();
-            match open.take_if(|open| open.last_used.elapsed() >= RELEASE_AFTER) {
-                Some(open) => open,
-                // Taken by a writer, or used a short while ago.
-                None if open.is_some() || self.is_writing.load(Ordering::Acquire) => return Some(SYNC_AFTER),
-                None => return None,
+        if place.is_none() {
+            if self.is_settled() {
+                return self.directory.is_unsynced().then_some(SYNC_AFTER);
             }
-        };
-        if let Err(error) = released.writer.wait_merging_threads() {
-            tracing::warn!(%error, "a merge failed");
+            match self.open_writer() {
+                Ok(open) => *place = Some(open),
+                Err(error) => {
+                    tracing::warn!(%error, "an index could not be merged");
+                    return None;
+                }
+            }
         }
-        drop(releasing);
-        self.gauge.spare.free();
-        if let Err(error) = self.reload() {
-            tracing::error!(%error, "an index could not be read after a merge");
+        let open = place.as_mut()?;
+        let idle = open.last_used.elapsed();
+        if idle < QUIET_AFTER {
+            return Some(QUIET_AFTER - idle);
+        }
+        // One index more can wait; where entries come, segments must not become many meanwhile.
+        if MERGES.load(Ordering::Acquire) < MERGES_MAX {
+            self.merge(open, Pace::Quiet);
+        } else {
+            self.forget_merges(open);
+        }
+        if open.merges.is_empty() && idle >= RELEASE_AFTER && self.is_settled() {
+            *place = None;
+            self.spare.free();
         }
         Some(SYNC_AFTER)
     }
 
     /// Has the background look after this index.
     pub(crate) fn ask_for_upkeep(self: &Arc<Core>) {
-        if !self.is_kept_up.swap(true, Ordering::AcqRel) {
-            upkeep::enter(Arc::downgrade(self));
+        upkeep::enter(Arc::downgrade(self), SYNC_AFTER);
+    }
+}
+
+impl Merge {
+    fn is_over(&mut self) -> Option<tantivy::Result<Option<SegmentMeta>>> {
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(&mut self.result).poll(&mut context) {
+            Poll::Pending => None,
+            Poll::Ready(result) => Some(result),
+        }
+    }
+}
+
+impl Counted {
+    fn new() -> Counted {
+        MERGES.fetch_add(1, Ordering::AcqRel);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        MERGES.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// See [`Core::begin_commit`].
+pub(crate) struct Committing(Arc<Core>);
+
+impl Drop for Committing {
+    fn drop(&mut self) {
+        self.0.is_committing.store(false, Ordering::Release);
+        // A merge may have ended after the commit was made visible.
+        if self.0.is_behind() {
+            upkeep::enter(Arc::downgrade(&self.0), Duration::ZERO);
         }
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if let Some(open) = self.open_writer.get_mut().take() {
-            drop(open);
-        }
+        let open = self.open_writer.get_mut().take();
+        self.close(open);
         if let Err(error) = self.directory.sync() {
             tracing::error!(path = %self.path.display(), %error, "an index could not be made durable as it was closed");
         }

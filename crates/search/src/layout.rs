@@ -150,6 +150,11 @@ impl Layout {
         })
     }
 
+    /// Whether a field was known beforehand.
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
+    }
+
     /// The place of a field, whether it was known beforehand or not.
     pub(crate) fn place(&self, name: &str) -> Arc<Place> {
         if let Some(place) = self.fields.get(name) {
@@ -176,10 +181,10 @@ impl Layout {
     pub(crate) fn tokenizers(&self) -> TokenizerManager {
         let manager = TokenizerManager::default();
         for place in self.fields.values() {
-            manager.register(&tokenizer_name(place.analyzer), FieldTokenizer(place.analyzer));
+            manager.register(&tokenizer_name(place.analyzer), FieldTokenizer::new(place.analyzer));
         }
         manager.register("shared", SharedTokenizer(self.shared_analyzer));
-        manager.register("keyword", FieldTokenizer(Analyzer::Keyword));
+        manager.register("keyword", FieldTokenizer::new(Analyzer::Keyword));
         manager
     }
 }

@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod building;
 mod cells;
 mod compile;
 mod counting;
+mod deletion;
 mod directory;
 mod docs;
 mod encode;

@@ -11,7 +11,6 @@ use crate::cells::Stored;
 use crate::compile::{Compiler, is_constant};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, SEPARATOR};
-use crate::merges::Ages;
 use crate::query::Query;
 use crate::request::{Hit, Page, Sort};
 use crate::segment::{Segment, SegmentCaches};
@@ -32,7 +31,6 @@ impl Snapshot {
         layout: &Arc<Layout>,
         tantivy: tantivy::Searcher,
         before: Option<&Snapshot>,
-        ages: &Ages,
     ) -> Result<Snapshot> {
         let mut segments = Vec::with_capacity(tantivy.segment_readers().len());
         for (ord, reader) in tantivy.segment_readers().iter().enumerate() {
@@ -51,7 +49,6 @@ impl Snapshot {
         segments.sort_by_key(|segment| segment.age);
         let by_id =
             segments.iter().enumerate().map(|(at, segment)| (segment.reader.segment_id(), at)).collect();
-        *ages.lock() = segments.iter().map(|segment| (segment.reader.segment_id(), segment.age)).collect();
         Ok(Snapshot {
             layout: Arc::clone(layout),
             tantivy,

@@ -1,12 +1,12 @@
-//! The one thread that looks after all indexes: commits become durable, writers without work are let go.
+//! The one thread that looks after all indexes: commits become durable, quiet indexes are merged, writers without work are let go.
 
-use std::sync::{OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::index::{Core, SYNC_AFTER};
+use crate::index::Core;
 
 struct Queue {
     entered: Mutex<Vec<(Instant, Weak<Core>)>>,
@@ -15,8 +15,8 @@ struct Queue {
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// Has an index looked after until it has nothing more to do.
-pub(crate) fn enter(core: Weak<Core>) {
+/// Has an index looked after when so much time has passed, if not before.
+pub(crate) fn enter(core: Weak<Core>, after: Duration) {
     let queue = QUEUE.get_or_init(|| {
         let started = thread::Builder::new().name("index-upkeep".to_owned()).spawn(run);
         if let Err(error) = started {
@@ -24,7 +24,15 @@ pub(crate) fn enter(core: Weak<Core>) {
         }
         Queue { entered: Mutex::default(), more: Condvar::new() }
     });
-    queue.entered.lock().push((Instant::now() + SYNC_AFTER, core));
+    let due = Instant::now() + after;
+    {
+        let mut entered = queue.entered.lock();
+        match entered.iter_mut().find(|(_, other)| other.ptr_eq(&core)) {
+            Some((other, _)) if *other <= due => return,
+            Some((other, _)) => *other = due,
+            None => entered.push((due, core)),
+        }
+    }
     queue.more.notify_one();
 }
 
@@ -37,10 +45,8 @@ fn run() {
         };
         let core = next(queue);
         let Some(core) = core.upgrade() else { continue };
-        // Entered anew by whoever finds work after this.
-        core.is_kept_up.store(false, std::sync::atomic::Ordering::Release);
-        if core.keep_up().is_some() {
-            core.ask_for_upkeep();
+        if let Some(after) = core.keep_up() {
+            enter(Arc::downgrade(&core), after);
         }
     }
 }

@@ -1,32 +1,27 @@
 //! Entries into an index.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-use parking_lot::{Condvar, Mutex};
-use tantivy::Term;
-use tantivy::indexer::UserOperation;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crate::analysis::is_too_long;
-use crate::cells::{Cells, Spare};
-use crate::encode::encode;
+use crate::building::Building;
+use crate::deletion::Deletions;
+use crate::encode::{Places, encode};
 use crate::entry::Entry;
 use crate::error::{Error, Result};
 use crate::index::{Core, OpenWriter, write_payload};
-
-/// Operations handed over together.
-const BATCH: usize = 64;
-
-/// Bytes of entries on their way to the thread that writes them.
-const IN_FLIGHT_MAX: usize = 16 << 20;
+use crate::merges::Pace;
 
 /// Adds and deletes entries. What is not committed when it is dropped is forgotten.
 pub struct Writer {
     core: Arc<Core>,
     open: Option<OpenWriter>,
-    memory: usize,
-    batch: Vec<UserOperation<Cells>>,
+    building: Building,
+    places: Places,
+    /// Keys of which entries are deleted, and the order from which on they stay.
+    deleted: HashMap<String, u64>,
     /// Whether there is something that is not committed.
     is_dirty: bool,
     /// The order of the next entry.
@@ -39,12 +34,10 @@ impl Writer {
             return Err(Error::Busy { path: core.path.clone() });
         }
         let order = core.next_order.load(Ordering::Acquire);
-        let open = {
-            let _released = core.releasing.lock();
-            core.open_writer.lock().take().filter(|open| open.memory == memory)
-        };
-        let mut writer =
-            Writer { core, open, memory, batch: Vec::with_capacity(BATCH), is_dirty: false, order };
+        let open = core.open_writer.lock().take();
+        let building = Building::new(core.index.clone(), Arc::clone(&core.spare), memory);
+        let (places, deleted) = (Places::default(), HashMap::new());
+        let mut writer = Writer { core, open, building, places, deleted, is_dirty: false, order };
         writer.open()?;
         Ok(writer)
     }
@@ -52,15 +45,21 @@ impl Writer {
     fn open(&mut self) -> Result<&mut OpenWriter> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.core.open_writer(self.memory)?,
+            None => self.core.open_writer()?,
         };
         Ok(self.open.insert(open))
     }
 
     /// Deletes all entries of a key, also those added before by this writer.
     pub fn delete(&mut self, key: &str) -> Result<()> {
-        let term = Term::from_field_text(self.core.layout.key, key);
-        self.operation(UserOperation::Delete(term))
+        self.is_dirty = true;
+        match self.deleted.get_mut(key) {
+            Some(order) => *order = self.order,
+            None => {
+                self.deleted.insert(key.to_owned(), self.order);
+            }
+        }
+        Ok(())
     }
 
     /// Adds an entry. Waits while the index is written more slowly than entries come. Keys of more than 16 383 UTF-16 units are
@@ -69,37 +68,12 @@ impl Writer {
         if is_too_long(entry.key) {
             return Err(Error::InvalidQuery(format!("a key of {} bytes is too long", entry.key.len())));
         }
-        let mut cells = encode(&self.core.layout, entry, self.order, self.core.gauge.spare.take());
-        self.order += 1;
-        cells.weigh(&self.core.gauge);
-        self.operation(UserOperation::Add(cells))
-    }
-
-    fn operation(&mut self, operation: UserOperation<Cells>) -> Result<()> {
         self.is_dirty = true;
-        self.batch.push(operation);
-        if self.batch.len() >= BATCH || self.core.gauge.held() > IN_FLIGHT_MAX {
-            self.hand_over()?;
-            self.core.gauge.wait_below(IN_FLIGHT_MAX);
-        }
+        let order = self.order;
+        self.order += 1;
+        let (layout, places) = (&self.core.layout, &mut self.places);
+        self.building.add(|cells| encode(layout, places, entry, order, cells))?;
         Ok(())
-    }
-
-    fn hand_over(&mut self) -> Result<()> {
-        if self.batch.is_empty() {
-            return Ok(());
-        }
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        let result = self.open()?.writer.run(batch);
-        self.checked(result.map(|_| ()))
-    }
-
-    /// After an error of tantivy's writer nothing of it can be used: it is opened anew, at the last commit.
-    fn checked(&mut self, result: tantivy::Result<()>) -> Result<()> {
-        result.map_err(|error| {
-            self.open = None;
-            Error::Library(error)
-        })
     }
 
     /// Makes all since the last commit visible, with the caller's payload, all or nothing. Searchers taken after this see it.
@@ -114,17 +88,33 @@ impl Writer {
     }
 
     fn try_commit(&mut self, payload: &[u8]) -> Result<()> {
-        self.hand_over()?;
+        let segments = self.building.finish()?;
+        let deletions = match self.deleted.is_empty() {
+            true => None,
+            false => Some(Deletions::new(&self.core.layout, std::mem::take(&mut self.deleted))),
+        };
         let text = write_payload(self.order, payload);
-        let result = self.open()?.writer.prepare_commit().and_then(|mut prepared| {
-            prepared.set_payload(&text);
-            prepared.commit()
-        });
-        self.checked(result.map(|_| ()))?;
+        let core = Arc::clone(&self.core);
+        let committing = core.begin_commit();
+        let open = self.open()?;
+        for segment in segments {
+            open.writer.add_segment(segment)?;
+        }
+        // After the segments: what a segment is added after, it might not see.
+        if let Some(deletions) = deletions {
+            open.writer.delete_query(Box::new(deletions))?;
+        }
+        let mut prepared = open.writer.prepare_commit()?;
+        prepared.set_payload(&text);
+        prepared.commit()?;
         self.is_dirty = false;
         self.core.next_order.store(self.order, Ordering::Release);
         self.core.set_payload(payload);
         self.core.reload()?;
+        drop(committing);
+        if let Some(open) = &mut self.open {
+            self.core.merge(open, Pace::Busy);
+        }
         self.core.ask_for_upkeep();
         Ok(())
     }
@@ -138,8 +128,9 @@ impl Writer {
     }
 
     fn forget(&mut self) {
-        self.batch.clear();
-        // Dropping it ends its threads; what they have not committed is not in the list of segments.
+        self.building.forget();
+        self.deleted.clear();
+        // After an error of tantivy's writer nothing of it can be used: it is opened anew, at the last commit.
         self.open = None;
         self.is_dirty = false;
         self.order = self.core.next_order.load(Ordering::Acquire);
@@ -160,37 +151,5 @@ impl Drop for Writer {
     }
 }
 
-/// Bytes of entries on their way, so that they stay bounded.
-#[derive(Debug, Default)]
-pub(crate) struct Gauge {
-    /// Buffers of entries that are no longer on their way.
-    pub(crate) spare: Spare,
-    held: AtomicUsize,
-    lock: Mutex<()>,
-    less: Condvar,
-}
-
-impl Gauge {
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add(&self, bytes: usize) {
-        self.held.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn remove(&self, bytes: usize) {
-        let before = self.held.fetch_sub(bytes, Ordering::Relaxed);
-        if before > IN_FLIGHT_MAX && before - bytes <= IN_FLIGHT_MAX {
-            self.less.notify_all();
-        }
-    }
-
-    fn wait_below(&self, limit: usize) {
-        while self.held() > limit {
-            let mut guard = self.lock.lock();
-            // A wake-up may slip by: not for long.
-            self.less.wait_for(&mut guard, Duration::from_millis(5));
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,12 @@ impl<'a> Scanner<'a> {
     /// The next word: its kind, where it begins and ends. Words that are too long are left out.
     pub(super) fn next(&mut self) -> Option<(Kind, usize, usize)> {
         loop {
+            // What stands between words is mostly ASCII too.
+            let bytes = &self.text.as_bytes()[self.at..];
+            self.at += bytes
+                .iter()
+                .position(|byte| !byte.is_ascii() || byte.is_ascii_alphanumeric())
+                .unwrap_or(bytes.len());
             let rest = &self.text[self.at..];
             let first = rest.chars().next()?;
             if is_chinese_or_japanese(first) {
@@ -112,6 +118,12 @@ impl<'a> Scanner<'a> {
     }
 
     fn word(&self, from: usize) -> usize {
+        // Most words are ASCII.
+        let rest = &self.text.as_bytes()[from..];
+        let from = from + rest.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        if self.byte(from).is_none_or(|byte| byte.is_ascii()) {
+            return from;
+        }
         self.while_is(from, |character| is_word_letter(character) || is_digit(character))
     }
 
