@@ -113,6 +113,12 @@ impl LazyDirectory {
         }
     }
 
+    /// Lets nothing be synced, so that the files on disk stay those of one commit, while this is held.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> parking_lot::MutexGuard<'_, ()> {
+        self.shared.syncing.lock()
+    }
+
     /// Makes the last commit durable. Commits may go on meanwhile; theirs is the next sync.
     pub(crate) fn sync(&self) -> io::Result<()> {
         let _one = self.shared.syncing.lock();

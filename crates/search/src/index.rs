@@ -65,7 +65,12 @@ const RELEASE_AFTER: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct Index {
     pub(crate) core: Arc<Core>,
+    _handle: Arc<Handle>,
 }
+
+/// Closes the index with its last clone. The thread of upkeep may hold the core a little longer, and whoever opens the directory then must find
+/// what was committed.
+struct Handle(Arc<Core>);
 
 /// What an index, its writer and its searchers share.
 pub(crate) struct Core {
@@ -180,7 +185,7 @@ impl Index {
         if !core.is_settled() {
             core.ask_for_upkeep();
         }
-        Ok(Index { core })
+        Ok(Index { _handle: Arc::new(Handle(Arc::clone(&core))), core })
     }
 
     /// The payload of the last commit; empty before the first.
@@ -228,8 +233,7 @@ impl Index {
         if self.core.is_writing.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy { path: self.core.path.clone() });
         }
-        let open = self.core.open_writer.lock().take();
-        self.core.close(open);
+        self.core.close();
         self.core.sync()
     }
 
@@ -443,7 +447,8 @@ impl Core {
     }
 
     /// Ends merges and lets go of the writer.
-    fn close(&self, open: Option<OpenWriter>) {
+    fn close(&self) {
+        let open = self.open_writer.lock().take();
         drop(open);
         self.directory.close(CLOSE_PATIENCE);
         self.spare.free();
@@ -539,12 +544,26 @@ impl Drop for Committing {
     }
 }
 
-impl Drop for Core {
-    fn drop(&mut self) {
-        let open = self.open_writer.get_mut().take();
-        self.close(open);
-        if let Err(error) = self.directory.sync() {
+impl Core {
+    fn close_and_sync(&self) {
+        self.close();
+        if let Err(error) = self.sync() {
             tracing::error!(path = %self.path.display(), %error, "an index could not be made durable as it was closed");
         }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // One that is closed has nothing to do any more; a writer that is still there closes it with itself.
+        if !self.0.is_writing.swap(true, Ordering::AcqRel) {
+            self.0.close_and_sync();
+        }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.close_and_sync();
     }
 }

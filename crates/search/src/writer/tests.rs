@@ -90,7 +90,9 @@ fn deletes_and_entries_keep_their_order_across_segments() {
         if commit == 1 || commit == 4 {
             // What was given up is neither there nor in the way, also after a crash.
             index.sync().unwrap();
+            let held = index.core.directory.hold();
             let crashed = copy(directory.path());
+            drop(held);
             let reopened = Index::open(crashed.path(), schema()).unwrap();
             assert_eq!(all(&reopened.searcher()), before);
             writer.rollback().unwrap();
@@ -176,6 +178,7 @@ fn a_closed_index_still_answers_and_is_whole() {
     assert_eq!(all(&index.searcher()), model);
     let again = Index::open(directory.path(), schema()).unwrap();
     assert_eq!(all(&again.searcher()), model);
+    // The first one has nothing more to write over it.
     drop(index);
     again.quiesce().unwrap();
     assert!(again.searcher().segments_count() < 5, "what was given up is made up for");
