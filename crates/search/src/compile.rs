@@ -55,18 +55,20 @@ impl Compiler<'_> {
         match query {
             Query::All => Ok(Box::new(AllQuery)),
             Query::None => Ok(Box::new(EmptyQuery)),
-            Query::Term { field, value, exact } => self.term(&self.layout().place(field), value, *exact),
+            Query::Term { field, value, exact } => {
+                self.term(&self.layout().place_of_query(field), value, *exact)
+            }
             Query::Range { field, low, high, exact } => {
-                self.range(&self.layout().place(field), low, high, *exact)
+                self.range(&self.layout().place_of_query(field), low, high, *exact)
             }
             Query::In { field, values, exact } => {
-                Ok(self.any_of(&self.layout().place(field), values, *exact))
+                Ok(self.any_of(&self.layout().place_of_query(field), values, *exact))
             }
             Query::AllIn { field, values, exact } => {
                 if values.is_empty() {
                     return Ok(Box::new(AllQuery));
                 }
-                let place = self.layout().place(field);
+                let place = self.layout().place_of_query(field);
                 let each = values
                     .iter()
                     .map(|value| (Occur::Must, self.any_of(&place, std::slice::from_ref(value), *exact)))
@@ -74,25 +76,25 @@ impl Compiler<'_> {
                 Ok(Box::new(BooleanQuery::new(each)))
             }
             Query::Prefix { field, text, exact } => {
-                Ok(self.prefix(&self.layout().place(field), text, *exact))
+                Ok(self.prefix(&self.layout().place_of_query(field), text, *exact))
             }
             Query::Suffix { field, text, exact } => {
-                Ok(self.suffix(&self.layout().place(field), text, *exact))
+                Ok(self.suffix(&self.layout().place_of_query(field), text, *exact))
             }
             Query::Wildcard { field, pattern, exact } => {
-                Ok(self.wildcard(&self.layout().place(field), pattern, *exact))
+                Ok(self.wildcard(&self.layout().place_of_query(field), pattern, *exact))
             }
-            Query::Regex { field, pattern } => self.regex(&self.layout().place(field), pattern),
+            Query::Regex { field, pattern } => self.regex(&self.layout().place_of_query(field), pattern),
             Query::Fuzzy { field, text, similarity } => {
-                Ok(self.fuzzy(&self.layout().place(field), text, *similarity))
+                Ok(self.fuzzy(&self.layout().place_of_query(field), text, *similarity))
             }
             Query::Search { field, text, operator } => {
-                Ok(self.search(&self.layout().place(field), text, *operator))
+                Ok(self.search(&self.layout().place_of_query(field), text, *operator))
             }
             Query::Proximity { field, text, slop } => {
-                Ok(self.words(&self.layout().place(field), text, *slop))
+                Ok(self.words(&self.layout().place_of_query(field), text, *slop))
             }
-            Query::Exists { field } => Ok(self.exists(&self.layout().place(field))),
+            Query::Exists { field } => Ok(self.exists(&self.layout().place_of_query(field))),
             Query::Key(key) => Ok(self.hidden_terms(self.layout().key, std::slice::from_ref(key))),
             Query::Keys(keys) => Ok(self.hidden_terms(self.layout().key, keys)),
             Query::Reference(id) => {
@@ -263,7 +265,7 @@ fn check_depth(query: &Query) -> Result<()> {
 pub(crate) fn is_constant(query: &Query, layout: &Layout) -> bool {
     match query {
         Query::Term { field, value, .. } => {
-            !matches!(value, Value::Text(_)) || layout.place(field).analyzer.is_keyword()
+            !matches!(value, Value::Text(_)) || layout.place_of_query(field).analyzer.is_keyword()
         }
         Query::And(parts) => parts.iter().all(|part| is_constant(part, layout)),
         Query::Or(parts) => parts.len() < 2 && parts.iter().all(|part| is_constant(part, layout)),

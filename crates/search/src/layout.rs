@@ -29,6 +29,9 @@ use crate::options::{FieldOptions, Indexing, Schema};
 /// What separates a shared term's field name from its text.
 pub(crate) const SEPARATOR: char = '\0';
 
+/// What queries call the keys of the entries, to search them as a field that is not cut into words.
+pub const KEY_FIELD: &str = "id()";
+
 /// The places of all fields.
 pub(crate) struct Layout {
     pub(crate) schema: Schema,
@@ -170,6 +173,23 @@ impl Layout {
             prefix: format!("{}{SEPARATOR}", name.replace(SEPARATOR, "\u{4}")),
             columns: shared_columns(name),
         })
+    }
+
+    /// The place that a query means: of a field, or of the keys of the entries.
+    pub(crate) fn place_of_query(&self, name: &str) -> Arc<Place> {
+        if name == KEY_FIELD { Arc::new(self.key_place()) } else { self.place(name) }
+    }
+
+    /// The place of the keys of the entries: terms in lower case.
+    pub(crate) fn key_place(&self) -> Place {
+        Place {
+            name: "\0key".to_owned(),
+            options: FieldOptions::default(),
+            analyzer: Analyzer::LowerCaseKeyword,
+            terms: self.key,
+            prefix: String::new(),
+            columns: shared_columns("\0key"),
+        }
     }
 
     /// The places of all fields that were known beforehand, by name.

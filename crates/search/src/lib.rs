@@ -41,6 +41,7 @@ pub use entry::{Entry, FieldValue};
 pub use error::{Error, Result};
 pub use facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, FacetSort, FacetValue};
 pub use index::Index;
+pub use layout::KEY_FIELD;
 pub use options::{
     FieldOptions, Indexing, Schema, SpatialKind, SpatialOptions, SpatialStrategy, TermVector, Units,
 };

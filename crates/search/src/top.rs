@@ -457,7 +457,7 @@ impl Key {
                 KeyBy::Random { seed: hasher.finish() }
             }
             SortBy::Score => KeyBy::Score,
-            SortBy::Key => KeyBy::Text(segment.ranks(&key_place(layout))?),
+            SortBy::Key => KeyBy::Text(segment.ranks(&layout.key_place())?),
             SortBy::Distance { field, latitude, longitude, round, units } => {
                 let place: Arc<Place> = layout.place(field);
                 let numbers = segment.numbers(layout, &place)?;
@@ -497,17 +497,6 @@ impl Key {
             KeyBy::Distance(from) => from.distance(doc),
             _ => None,
         }
-    }
-}
-
-fn key_place(layout: &crate::layout::Layout) -> Place {
-    Place {
-        name: "\0key".to_owned(),
-        options: crate::options::FieldOptions::default(),
-        analyzer: crate::analysis::Analyzer::Keyword,
-        terms: layout.key,
-        prefix: String::new(),
-        columns: Default::default(),
     }
 }
 

@@ -123,7 +123,7 @@ fn add(definition: &mut AutoDefinition, used: FieldUse<'_>, aliases: &Aliases, t
     let field = definition.field(&name);
     field.exact |= used.exact;
     if let Usage::Argument(call) = used.usage {
-        field.search |= call.is("search");
+        field.search |= call.is("search") || call.is("lucene");
         field.suggestions |= call.is("suggest");
         if call.is("highlight") {
             field.highlighting = true;

@@ -3,8 +3,9 @@
 //! How values compare is the search index's rule; here is only said which field, which value and which operator.
 
 use jackdaw_database::{clock, ids};
+use jackdaw_document::Style;
 use jackdaw_rql::tree::{Between, Call, Comparison, ComparisonOperator, Expression, In, Value as Literal};
-use jackdaw_search::{Bound, Operator, Query, Searcher, Value};
+use jackdaw_search::{Bound, KEY_FIELD, Operator, Query, Searcher, Value};
 
 use crate::error::{Error, Result};
 use crate::parameters::{Scalar, flatten};
@@ -131,23 +132,33 @@ impl Conditions<'_> {
     }
 
     fn comparison(&self, comparison: &Comparison<'_>, exact: bool) -> Result<Query> {
-        let value = self.value(&comparison.right)?;
+        let (value, as_it_is) = match self.scalar(&comparison.right)? {
+            // An object is indexed as its JSON.
+            Scalar::Other(object) if object.as_object().is_some() => {
+                (Value::Text(object.to_json(Style::Compact)), true)
+            }
+            _ => (self.value(&comparison.right)?, exact),
+        };
         let field = match self.subject(&comparison.left, exact)? {
             Subject::Key => {
-                let found = match value {
-                    Value::Text(id) if exact && ids::lower(&id) != id => Query::None,
-                    Value::Text(id) => Query::Key(ids::lower(&id).into_owned()),
+                let entry = || match &value {
+                    Value::Text(id) if exact && ids::lower(id) != *id => Query::None,
+                    Value::Text(id) => Query::Key(ids::lower(id).into_owned()),
                     _ => Query::None,
                 };
-                return match comparison.operator {
-                    ComparisonOperator::Equal => Ok(found),
-                    ComparisonOperator::NotEqual => Ok(Query::Not(Box::new(found))),
-                    _ => Err(self
-                        .invalid(&comparison.left, "id() can be compared with =, !=, in and startsWith()")),
+                let found = match comparison.operator {
+                    ComparisonOperator::Equal => Some(entry()),
+                    ComparisonOperator::NotEqual => Some(Query::Not(Box::new(entry()))),
+                    _ => None,
                 };
+                match found {
+                    Some(found) => return Ok(found),
+                    None => KEY_FIELD.to_owned(),
+                }
             }
             Subject::Field(field) => field,
         };
+        let exact = as_it_is;
         let range = |low, high| Query::Range { field: field.clone(), low, high, exact };
         Ok(match comparison.operator {
             ComparisonOperator::Equal => Query::Term { field, value, exact },
@@ -160,10 +171,9 @@ impl Conditions<'_> {
     }
 
     fn between(&self, between: &Between<'_>, exact: bool) -> Result<Query> {
-        let Subject::Field(field) = self.subject(&between.operand, exact)? else {
-            return Err(
-                self.invalid(&between.operand, "id() can be compared with =, !=, in and startsWith()")
-            );
+        let field = match self.subject(&between.operand, exact)? {
+            Subject::Key => KEY_FIELD.to_owned(),
+            Subject::Field(field) => field,
         };
         let bound = |expression: &Expression<'_>| -> Result<Bound> {
             Ok(match self.value(expression)? {
@@ -245,7 +255,7 @@ impl Conditions<'_> {
                 }
             }
             "lucene" => Query::Lucene {
-                field: self.names.of_argument(first, values)?,
+                field: self.names.of_argument(first, if exact { Use::Exact } else { Use::Words })?,
                 text: self.text(needed()?)?,
                 exact,
             },

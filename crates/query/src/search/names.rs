@@ -4,6 +4,7 @@ use jackdaw_indexing::Index;
 use jackdaw_indexing::auto::{exact_field, search_field};
 use jackdaw_rql::tree::{Expression, Path};
 use jackdaw_rql::{Span, parse_expression, parse_path};
+use jackdaw_search::KEY_FIELD;
 
 use crate::error::{Error, Result};
 use crate::plan::Aliases;
@@ -42,6 +43,7 @@ impl Names<'_> {
     pub(crate) fn of_argument(&self, expression: &Expression<'_>, usage: Use) -> Result<String> {
         match expression {
             Expression::Field(path) => self.of_path(path, usage),
+            Expression::Call(call) if call.is("id") => Ok(KEY_FIELD.to_owned()),
             Expression::Call(call) if call.is("spatial.point") || call.is("spatial.wkt") => {
                 Ok(spatial_field(call, self.aliases, self.text)?.0)
             }

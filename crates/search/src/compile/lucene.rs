@@ -133,7 +133,7 @@ impl Parser<'_> {
 
     /// A clause; `None` for one that the analyzer leaves nothing of.
     fn clause(&mut self, field: &str, depth: usize) -> Result<Option<Boxed>> {
-        let place = self.compiler.layout().place(field);
+        let place = self.compiler.layout().place_of_query(field);
         let query = match self.peek() {
             None => return Err(self.error("the text ends where a clause is expected")),
             Some('(') => {
@@ -185,7 +185,7 @@ impl Parser<'_> {
         if self.peek() == Some(':') {
             return Err(self.error("':' is not expected"));
         }
-        let place = self.compiler.layout().place(field);
+        let place = self.compiler.layout().place_of_query(field);
         self.simple(&place, &word)
     }
 

@@ -188,13 +188,21 @@ pub(crate) type End = (Vec<u8>, bool);
 pub(crate) fn text_ends(place: &Place, low: &Bound, high: &Bound, exact: bool) -> (End, Option<End>) {
     let end = |bound: &Bound| match bound {
         Bound::Open | Bound::Included(Value::Null) | Bound::Excluded(Value::Null) => None,
-        Bound::Included(value) => Some((place.term(&place.fold(&plain_text(value), exact)), true)),
-        Bound::Excluded(value) => Some((place.term(&place.fold(&plain_text(value), exact)), false)),
+        Bound::Included(value) => Some((place.term(&end_text(place, value, exact)), true)),
+        Bound::Excluded(value) => Some((place.term(&end_text(place, value, exact)), false)),
     };
     let from = end(low).unwrap_or_else(|| (place.prefix.clone().into_bytes(), true));
     let to = end(high)
         .or_else(|| crate::segment::after_prefix(place.prefix.as_bytes()).map(|after| (after, false)));
     (from, to)
+}
+
+/// The term that an end of a range of texts stands at.
+fn end_text(place: &Place, value: &Value, exact: bool) -> String {
+    match value {
+        Value::Text(text) if text.is_empty() => EMPTY.to_owned(),
+        value => place.fold(&plain_text(value), exact),
+    }
 }
 
 /// The date that a query's text is: with a time, or without one for midnight.
