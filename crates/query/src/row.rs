@@ -70,9 +70,7 @@ impl<'s> Row<'s> {
         };
         match self.find(load.origin, &load.path) {
             Found::One(Value::Array(array)) => array.iter().try_for_each(|value| take(&value))?,
-            Found::One(value) => take(&value)?,
-            Found::Many(values) => values.iter().try_for_each(take)?,
-            Found::Missing | Found::Computed(_) => {}
+            found => found.each(&mut take)?,
         }
         Ok(match load.many {
             true => Loaded::Many(documents),
@@ -85,7 +83,9 @@ impl<'s> Row<'s> {
 
     /// Whether the index stores a field, so that the document's is not taken when this entry has none.
     pub(crate) fn is_stored(&self, name: &str) -> bool {
-        self.index.is_some_and(|index| index.field_options(name).storage == Some(FieldStorage::Yes))
+        self.index.is_some_and(|index| {
+            index.has_field(name) && index.field_options(name).storage == Some(FieldStorage::Yes)
+        })
     }
 
     /// The documents that an alias means.
@@ -128,9 +128,9 @@ impl<'s> Row<'s> {
                     let mut all = Vec::new();
                     for document in documents {
                         match of_document(document, path) {
-                            Found::One(value) => all.push(value),
-                            Found::Many(values) => all.extend(values),
-                            Found::Missing | Found::Computed(_) => {}
+                            Found::Many(each) => all.extend(each),
+                            Found::Missing => {}
+                            found => all.push(found),
                         }
                     }
                     Found::Many(all)

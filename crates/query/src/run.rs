@@ -235,7 +235,7 @@ impl<'r, 'o> Results<'r, 'o> {
                 return Ok(ControlFlow::Break(()));
             }
             self.counts.scanned += 1;
-            if !filter.holds(row, run.request.parameters, &run.plan.text)? {
+            if !filter.holds(row, run)? {
                 self.counts.skipped += 1;
                 return Ok(ControlFlow::Continue(()));
             }
@@ -352,6 +352,7 @@ impl<'r, 'o> Results<'r, 'o> {
                         let item = crate::plan::projection::Item {
                             name: name.clone(),
                             value: crate::plan::projection::ItemValue::Whole(Origin::Loaded(*number)),
+                            of_alias: true,
                         };
                         result::print_items(run, row, std::slice::from_ref(&item), self.out)?;
                     }

@@ -12,6 +12,7 @@ use jackdaw_functions::javascript::{
 use crate::error::{Error, Result};
 use crate::includes::Includes;
 use crate::plan::field::Origin;
+use crate::plan::projection::Called;
 use crate::row::Row;
 use crate::run::Run;
 
@@ -63,6 +64,21 @@ pub(crate) fn project<'c>(
         Err(error @ ScriptError::NotSupported { .. }) => Err(Error::NotSupported(error.to_string())),
         Err(error) => Err(Error::JavaScript(format!("{error}\nQuery: {}", run.plan.text))),
     }
+}
+
+/// Calls a declared function for one row; what it made stands under [`CALLED`](crate::plan::projection::CALLED). What it
+/// includes is not taken: it is a value beside others, not the result.
+///
+/// Errors: as [`project`].
+pub(crate) fn call<'c>(
+    run: &Run<'_>,
+    row: &Row<'_>,
+    called: &Called,
+    context: &'c Context,
+) -> Result<Option<Document<'c>>> {
+    let mut includes = Includes::default();
+    let mut made = project(run, row, &called.script, &called.arguments, &mut includes, context)?;
+    Ok(made.pop())
 }
 
 /// What is known of a document beside what is in it.

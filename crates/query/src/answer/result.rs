@@ -2,15 +2,16 @@
 
 use jackdaw_database::{Fields, StoredDocument, append_json_string, clock, metadata, print_document};
 use jackdaw_document::date::{DATE_TEXT_MAX, Date};
-use jackdaw_document::{Style, Text, Value};
+use jackdaw_document::{Context, Style, Text, Value};
 
 use crate::answer::json;
 use crate::error::{Error, Result};
 use crate::parameters::Scalar;
 use crate::plan::field::{Found, Origin};
-use crate::plan::projection::{Item, ItemValue};
+use crate::plan::projection::{CALLED, Item, ItemValue};
 use crate::row::{Distance, Row};
 use crate::run::Run;
+use crate::script;
 
 /// Appends a document that was found, or what a map/reduce index made.
 pub(crate) fn print_whole(row: &Row<'_>, fields: Fields, out: &mut Vec<u8>) {
@@ -160,9 +161,13 @@ fn print_metadata_of_projection(
 ///
 /// Errors: those of reading values that stand elsewhere.
 pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mut Vec<u8>) -> Result<()> {
-    // Beside the id of what an index found, fields that are not there are left out.
-    let leaves_out =
-        row.key.is_some() && items.iter().any(|item| matches!(item.value, ItemValue::Id(Origin::Result)));
+    // Beside what the index itself can tell, fields that are not there are left out.
+    let leaves_out = row.key.is_some()
+        && items.iter().any(|item| match &item.value {
+            ItemValue::Id(Origin::Result) => true,
+            ItemValue::Field(Origin::Result, path) => row.is_stored(path.text()),
+            _ => false,
+        });
     for item in items {
         if leaves_out
             && let ItemValue::Field(Origin::Result, path) = &item.value
@@ -173,6 +178,14 @@ pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mu
         }
         if let ItemValue::Field(origin, _) | ItemValue::Whole(origin) | ItemValue::Id(origin) = &item.value
             && row.is_missing(*origin)
+        {
+            continue;
+        }
+        // What is asked of an alias by name is left out when it is not there; a plain field is null.
+        if item.of_alias
+            && let ItemValue::Field(origin, path) = &item.value
+            && (*origin != Origin::Result || run.stored_field(row, path.text()).is_none())
+            && matches!(row.find(*origin, path), Found::Missing)
         {
             continue;
         }
@@ -229,6 +242,24 @@ fn print_value(run: &Run<'_>, row: &Row<'_>, value: &ItemValue, out: &mut Vec<u8
             Some(value) => value.print_to(out, Style::Compact),
             None => out.extend_from_slice(b"null"),
         },
+        ItemValue::Keys(keys) => {
+            out.push(b'{');
+            for (name, path) in keys {
+                json::name(out, name);
+                match run.stored_field(row, path.text()) {
+                    Some(value) => value.print_to(out, Style::Compact),
+                    None => print_found_value(&row.find(Origin::Result, path), out),
+                }
+            }
+            out.push(b'}');
+        }
+        ItemValue::Called(called) => {
+            let context = Context::new();
+            match script::call(run, row, called, &context)?.and_then(|made| made.root().get(CALLED)) {
+                Some(value) => value.print_to(out, Style::Compact),
+                None => out.extend_from_slice(b"null"),
+            }
+        }
         ItemValue::CompareExchange(key) => {
             let key = match &**key {
                 ItemValue::Constant(constant) => constant.scalar(),
@@ -293,9 +324,12 @@ fn print_found_value(found: &Found<'_>, out: &mut Vec<u8>) {
         Found::Computed(text) => append_json_string(text, out),
         Found::Many(values) => {
             out.push(b'[');
-            for value in values {
+            for found in values {
                 json::separate(out);
-                value.print_to(out, Style::Compact);
+                match found {
+                    Found::One(value) => value.print_to(out, Style::Compact),
+                    found => print_found_value(found, out),
+                }
             }
             out.push(b']');
         }

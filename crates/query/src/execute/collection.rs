@@ -67,6 +67,8 @@ pub(crate) fn run(
     };
     let mut results = Results::begin(run, layout, state, 0, out, sink);
     let mut failed = None;
+    // Documents of other collections that have the prefix too.
+    let mut of_others = 0;
     if results.wants_more() {
         let mut take = |document| match results.add(Row::of_document(document)) {
             Ok(goes_on) => Ok(goes_on),
@@ -91,12 +93,16 @@ pub(crate) fn run(
                 snapshot.documents_by_prefix(prefix, None, |document| {
                     match is_of(snapshot, &document, name) {
                         true => take(document),
-                        false => Ok(ControlFlow::Continue(())),
+                        false => {
+                            of_others += 1;
+                            Ok(ControlFlow::Continue(()))
+                        }
                     }
                 })?;
             }
         }
     }
+    results.counts.skipped += of_others;
     match failed {
         Some(error) => Err(error),
         None => results.finish().map(|()| Outcome::Answered),

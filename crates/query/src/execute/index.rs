@@ -267,14 +267,17 @@ impl<'h> Hits<'h, '_> {
             ProjectionBehavior::Default => {}
         }
         let Some(stored) = stored.and_then(Value::as_object) else { return false };
-        items.iter().all(|item| match &item.value {
+        // What the entry lacks, the document may have; and an id is told as the document spells it.
+        let mut any = false;
+        let all = items.iter().all(|item| match &item.value {
             ItemValue::Field(Origin::Result, path) => {
+                any = true;
                 stored.contains(path.text())
-                    || self.opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes)
             }
-            ItemValue::Constant(_) | ItemValue::Parameter(_) | ItemValue::Id(Origin::Result) => true,
+            ItemValue::Constant(_) | ItemValue::Parameter(_) => true,
             _ => false,
-        })
+        });
+        any && all
     }
 
     /// Goes on where the first page ended.

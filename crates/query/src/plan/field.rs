@@ -37,8 +37,19 @@ pub(crate) enum Found<'a> {
     One(Value<'a>),
     /// What is known about the document and not stored in it.
     Computed(String),
-    /// The path leads through an array.
-    Many(Vec<Value<'a>>),
+    /// The path leads through an array: what it leads to in each element.
+    Many(Vec<Found<'a>>),
+}
+
+impl<'a> Found<'a> {
+    /// Gives each value, those in lists of lists too.
+    pub(crate) fn each<E>(&self, take: &mut impl FnMut(&Value<'a>) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Found::Missing | Found::Computed(_) => Ok(()),
+            Found::One(value) => take(value),
+            Found::Many(all) => all.iter().try_for_each(|found| found.each(take)),
+        }
+    }
 }
 
 impl FieldPath {
@@ -94,58 +105,58 @@ impl FieldPath {
         }
     }
 
-    /// Follows the path. A name below an array is looked up in each of its elements.
+    /// Follows the path.
+    ///
+    /// A name below an array is looked up in each of its elements, and those without it are left out; lists of lists stay lists. `[]`
+    /// tells each element, null for one without the rest of the path: what is a list there is taken apart, what is no object
+    /// is told itself, and a single object counts as its own element.
     pub(crate) fn find<'a>(&self, root: Value<'a>) -> Found<'a> {
-        let mut value = root;
-        for (at, step) in self.steps.iter().enumerate() {
-            value = match (step, value) {
-                (Step::Name(name), value) => match value.as_object() {
-                    Some(object) => match object.get(name) {
-                        Some(value) => value,
-                        None => return Found::Missing,
-                    },
-                    None if value.as_array().is_some() => return many(&self.steps[at..], value),
-                    None => return Found::Missing,
-                },
-                (Step::Each, value) => return many(&self.steps[at..], value),
-                (Step::Index(index), value) => match value.as_array().and_then(|array| array.get(*index)) {
-                    Some(value) => value,
-                    None => return Found::Missing,
-                },
-            };
-        }
-        Found::One(value)
+        follow(&self.steps, root)
     }
 }
 
-fn many<'a>(steps: &[Step], value: Value<'a>) -> Found<'a> {
-    let mut found = Vec::new();
-    gather(steps, value, &mut found);
-    Found::Many(found)
+fn follow<'a>(steps: &[Step], value: Value<'a>) -> Found<'a> {
+    let Some((step, rest)) = steps.split_first() else { return Found::One(value) };
+    match step {
+        Step::Name(name) => match (value.as_object(), value.as_array()) {
+            (Some(object), _) => object.get(name).map_or(Found::Missing, |value| follow(rest, value)),
+            (_, Some(array)) => {
+                let each = array.iter().map(|element| follow(steps, element));
+                Found::Many(each.filter(|found| !matches!(found, Found::Missing)).collect())
+            }
+            _ => Found::Missing,
+        },
+        Step::Each => match (value.as_object(), value.as_array()) {
+            (Some(_), _) if !rest.is_empty() => follow(rest, value),
+            (_, Some(array)) => {
+                let mut all = Vec::new();
+                array.iter().for_each(|element| gather(rest, element, &mut all));
+                Found::Many(all)
+            }
+            _ => Found::Missing,
+        },
+        Step::Index(index) => match value.as_array().and_then(|array| array.get(*index)) {
+            Some(value) => follow(rest, value),
+            None => Found::Missing,
+        },
+    }
 }
 
-fn gather<'a>(steps: &[Step], value: Value<'a>, found: &mut Vec<Value<'a>>) {
-    let Some((step, rest)) = steps.split_first() else {
-        found.push(value);
+/// What an element behind `[]` tells.
+fn gather<'a>(rest: &[Step], element: Value<'a>, all: &mut Vec<Found<'a>>) {
+    if let Some(array) = element.as_array() {
+        array.iter().for_each(|element| gather(rest, element, all));
         return;
+    }
+    let found = match element.as_object() {
+        Some(_) => follow(rest, element),
+        None => Found::One(element),
     };
-    match step {
-        Step::Name(name) => {
-            if let Some(array) = value.as_array() {
-                array.iter().for_each(|value| gather(steps, value, found));
-            } else if let Some(value) = value.as_object().and_then(|object| object.get(name)) {
-                gather(rest, value, found);
-            }
-        }
-        Step::Each => match value.as_array() {
-            Some(array) => array.iter().for_each(|value| gather(rest, value, found)),
-            None => gather(rest, value, found),
-        },
-        Step::Index(index) => {
-            if let Some(value) = value.as_array().and_then(|array| array.get(*index)) {
-                gather(rest, value, found);
-            }
-        }
+    match found {
+        Found::Missing => all.push(Found::One(Value::Null)),
+        Found::One(Value::Array(array)) => all.extend(array.iter().map(Found::One)),
+        Found::Many(each) => all.extend(each),
+        found => all.push(found),
     }
 }
 
@@ -188,11 +199,26 @@ mod tests {
     use jackdaw_document::{Context, Style};
     use jackdaw_rql::parse_path;
 
+    fn tell(found: &Found<'_>, out: &mut String) {
+        match found {
+            Found::Missing | Found::Computed(_) => out.push('-'),
+            Found::One(value) => out.push_str(&value.to_json(Style::Compact)),
+            Found::Many(all) => {
+                out.push('[');
+                for (at, found) in all.iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { "," });
+                    tell(found, out);
+                }
+                out.push(']');
+            }
+        }
+    }
+
     #[test]
     fn paths_lead_through_objects_and_arrays() {
         let context = Context::new();
         let document = context
-            .parse(r#"{"n":1,"o":{"b":{"c":null},"d":[{"p":1},{"p":[2,3]},{"q":4}]},"a":["x","y"],"e":[]}"#)
+            .parse(r#"{"n":1,"o":{"b":{"c":null},"d":[{"p":1},{"p":[2,3]},{"q":4}]},"a":["x","y"],"e":[],"f":[{"x":1},[{"x":2}],[3]]}"#)
             .unwrap();
         for (path, expected) in [
             ("n", "1"),
@@ -201,27 +227,24 @@ mod tests {
             ("o.b", r#"{"c":null}"#),
             ("o.b.c", "null"),
             ("o.d.p", "[1,[2,3]]"),
-            ("o.d[].p", "[1,[2,3]]"),
-            ("o.d[].p[]", "[1,2,3]"),
+            ("o.d[].p", "[1,2,3,null]"),
+            ("o.d[].p[]", "[null,2,3,null]"),
             ("o.d[1].p", "[2,3]"),
             ("o.d[7].p", "-"),
+            ("o.b[].c", "null"),
+            ("o.b.c[].d", "-"),
             ("a", r#"["x","y"]"#),
             ("a[]", r#"["x","y"]"#),
             ("a.x", "[]"),
+            ("a[].x", r#"["x","y"]"#),
             ("a[1]", r#""y""#),
             ("e[].x", "[]"),
+            ("f.x", r#"[1,[2],[]]"#),
         ] {
             let found = FieldPath::new(&parse_path(path).unwrap()).find(document.root());
-            let found = match found {
-                Found::Missing | Found::Computed(_) => "-".to_owned(),
-                Found::One(value) => value.to_json(Style::Compact),
-                Found::Many(values) => {
-                    let values: Vec<String> =
-                        values.iter().map(|value| value.to_json(Style::Compact)).collect();
-                    format!("[{}]", values.join(","))
-                }
-            };
-            assert_eq!(found, expected, "{path}");
+            let mut told = String::new();
+            tell(&found, &mut told);
+            assert_eq!(told, expected, "{path}");
         }
     }
 }

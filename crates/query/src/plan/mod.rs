@@ -163,7 +163,8 @@ impl Plan {
             aliases.loads.push(load.alias.text.to_string());
         }
         check_where(&tree, &aliases, text)?;
-        let filter = tree.filter.as_ref().map(|filter| Condition::new(filter, &aliases, text)).transpose()?;
+        let filter =
+            tree.filter.as_ref().map(|filter| Condition::new(filter, &tree, &aliases, text)).transpose()?;
         let projection = Projection::new(&tree, &aliases, text)?;
         let wanted = Wanted::new(&tree.include, &aliases, text)?;
         let access = access(&tree, &aliases, text)?;
@@ -173,7 +174,10 @@ impl Plan {
 
     /// Whether what is answered depends on documents other than those of the source.
     pub(crate) fn looks_elsewhere(&self) -> bool {
-        !self.loads.is_empty() || !self.wanted.is_empty() || self.projection.looks_elsewhere()
+        !self.loads.is_empty()
+            || !self.wanted.is_empty()
+            || self.projection.looks_elsewhere()
+            || self.filter.as_ref().is_some_and(Condition::calls)
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) enum Projection {
 pub(crate) struct Item {
     pub(crate) name: String,
     pub(crate) value: ItemValue,
+    /// Whether the path begins with an alias.
+    pub(crate) of_alias: bool,
 }
 
 /// What a property of a result is.
@@ -45,6 +47,44 @@ pub(crate) enum ItemValue {
     Parameter(String),
     /// The value of the compare-exchange key that is the constant or the parameter.
     CompareExchange(Box<ItemValue>),
+    /// `key()` of several keys: an object of them, in the order of `group by`.
+    Keys(Vec<(String, FieldPath)>),
+    /// What a declared function makes of its arguments, under [`CALLED`] in what the script makes.
+    Called(Called),
+}
+
+/// The property under which a script gives what a declared function made.
+pub(crate) const CALLED: &str = "value";
+
+/// A declared function that is called beside fields.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) script: Script,
+    pub(crate) arguments: Vec<Origin>,
+    looks_elsewhere: bool,
+}
+
+impl Called {
+    /// The call of a function that the query declares; its arguments are fields, values and parameters. `wrap` makes an
+    /// expression of the call.
+    ///
+    /// Errors: unknown aliases, what is no JavaScript.
+    pub(crate) fn new(
+        tree: &Query<'_>,
+        call: &Call<'_>,
+        aliases: &Aliases,
+        text: &str,
+        wrap: impl FnOnce(&str) -> String,
+    ) -> Result<Called> {
+        let code = wrap(&code_of(call, aliases, text)?);
+        let code = format!("return {{ {CALLED}: {code} }};");
+        match script(tree, code, aliases, text, false)? {
+            Projection::Script { script, arguments, looks_elsewhere, .. } => {
+                Ok(Called { script, arguments, looks_elsewhere })
+            }
+            _ => Err(Error::invalid(text, call.span, "Expected a function here")),
+        }
+    }
 }
 
 impl Projection {
@@ -65,13 +105,12 @@ impl Projection {
         };
         if let [item] = &**items {
             match &item.expression {
-                Expression::Field(path) if item.alias.is_none() && path.rest.is_empty() => {
-                    match aliases.find(&path.first.text) {
-                        Some(Origin::Result) => return Ok(Projection::Results { distinct }),
-                        Some(Origin::Loaded(number)) => return Ok(Projection::Loaded { number, distinct }),
-                        None => {}
-                    }
-                }
+                // Alone, a document is the result, whatever it is called.
+                Expression::Field(path) if path.rest.is_empty() => match aliases.find(&path.first.text) {
+                    Some(Origin::Result) => return Ok(Projection::Results { distinct }),
+                    Some(Origin::Loaded(number)) => return Ok(Projection::Loaded { number, distinct }),
+                    None => {}
+                },
                 Expression::Call(call) if declared(tree, call) && item.alias.is_none() => {
                     return of_function(tree, call, aliases, text, distinct);
                 }
@@ -114,9 +153,11 @@ impl Projection {
     pub(crate) fn looks_elsewhere(&self) -> bool {
         match self {
             Projection::Script { looks_elsewhere, .. } => *looks_elsewhere,
-            Projection::Fields { items, .. } => {
-                items.iter().any(|item| matches!(item.value, ItemValue::CompareExchange(_)))
-            }
+            Projection::Fields { items, .. } => items.iter().any(|item| match &item.value {
+                ItemValue::CompareExchange(_) => true,
+                ItemValue::Called(called) => called.looks_elsewhere,
+                _ => false,
+            }),
             _ => false,
         }
     }
@@ -136,13 +177,16 @@ fn all_of(items: &[SelectItem<'_>], name: &str, text: &str) -> Result<()> {
     }
 }
 
-fn declared(tree: &Query<'_>, call: &Call<'_>) -> bool {
+/// Whether the query declares the function that is called.
+pub(crate) fn declared(tree: &Query<'_>, call: &Call<'_>) -> bool {
     tree.declarations.iter().any(|declaration| declaration.name.text == call.name)
 }
 
+/// What scripts know the result by when the query gives it no name.
+const UNNAMED: &str = "__result";
+
 fn all(aliases: &Aliases) -> Vec<Origin> {
-    let source = aliases.source().map(|_| Origin::Result);
-    source.into_iter().chain((0..aliases.loads().len()).map(Origin::Loaded)).collect()
+    std::iter::once(Origin::Result).chain((0..aliases.loads().len()).map(Origin::Loaded)).collect()
 }
 
 /// `select f(x, y)`, where `f` is declared.
@@ -153,6 +197,12 @@ fn of_function(
     text: &str,
     distinct: bool,
 ) -> Result<Projection> {
+    let code = format!("return {};", code_of(call, aliases, text)?);
+    script(tree, code, aliases, text, distinct)
+}
+
+/// A call in JavaScript.
+fn code_of(call: &Call<'_>, aliases: &Aliases, text: &str) -> Result<String> {
     let mut arguments = Vec::new();
     for argument in &call.arguments {
         let Expression::Field(path) = &argument.expression else {
@@ -161,10 +211,13 @@ fn of_function(
             continue;
         };
         resolve(path, aliases, text)?;
-        arguments.push(path.span.of(text).to_owned());
+        let code = path.span.of(text);
+        arguments.push(match aliases.find(&path.first.text) {
+            None if aliases.source().is_none() => format!("{UNNAMED}.{code}"),
+            _ => code.to_owned(),
+        });
     }
-    let code = format!("return {}({});", call.name, arguments.join(", "));
-    script(tree, code, aliases, text, distinct)
+    Ok(format!("{}({})", call.name, arguments.join(", ")))
 }
 
 fn script(
@@ -190,8 +243,9 @@ fn script(
         );
     }
     whole += &code;
+    let source = aliases.source().unwrap_or(UNNAMED);
     let names: Vec<&str> =
-        aliases.source().into_iter().chain(aliases.loads().iter().map(String::as_str)).collect();
+        std::iter::once(source).chain(aliases.loads().iter().map(String::as_str)).collect();
     let script = Script::compile(&whole, &names)
         .map_err(|error| Error::invalid(text, tree.span, format!("Could not parse: {error}")))?;
     let looks_elsewhere = ["load", "cmpxchg", "include"].iter().any(|name| whole.contains(name));
@@ -230,7 +284,9 @@ impl Item {
             }
         };
         let name = item.alias.as_ref().map_or(name, |alias| alias.text.to_string());
-        Ok(Item { name, value })
+        let of_alias =
+            matches!(&item.expression, Expression::Field(path) if aliases.find(&path.first.text).is_some());
+        Ok(Item { name, value, of_alias })
     }
 
     fn of_call(
@@ -239,6 +295,10 @@ impl Item {
         aliases: &Aliases,
         text: &str,
     ) -> Result<(String, ItemValue)> {
+        if declared(tree, call) {
+            let called = Called::new(tree, call, aliases, text, str::to_owned)?;
+            return Ok((call.name.to_string(), ItemValue::Called(called)));
+        }
         let name = call.span.of(text).to_owned();
         if call.is("id") {
             return Ok((name, ItemValue::Id(aliases.of_id_call(call, text)?)));
@@ -285,17 +345,23 @@ fn grouped(call: &Call<'_>, tree: &Query<'_>, aliases: &Aliases, text: &str) -> 
         };
     }
     if call.is("key") {
-        return match &*tree.group_by {
-            [key] => match &key.expression {
-                Expression::Field(path) => Ok(field(resolve(path, aliases, text)?.1.text())),
-                Expression::Call(call) => match call.arguments.first().map(|argument| &argument.expression) {
-                    Some(Expression::Field(path)) => Ok(field(resolve(path, aliases, text)?.1.text())),
-                    _ => Err(Error::invalid(text, call.span, "array() expects a field")),
-                },
-                other => Err(Error::invalid(text, other.span(), "GROUP BY expects a field")),
+        let path_of = |key: &jackdaw_rql::tree::GroupKey<'_>| match &key.expression {
+            Expression::Field(path) => Ok(resolve(path, aliases, text)?.1.text().to_owned()),
+            Expression::Call(call) => match call.arguments.first().map(|argument| &argument.expression) {
+                Some(Expression::Field(path)) => Ok(resolve(path, aliases, text)?.1.text().to_owned()),
+                _ => Err(Error::invalid(text, call.span, "array() expects a field")),
             },
-            _ => Err(Error::invalid(text, call.span, "key() needs a GROUP BY of one field")),
+            other => Err(Error::invalid(text, other.span(), "GROUP BY expects a field")),
         };
+        if let [key] = &*tree.group_by {
+            return Ok(field(&path_of(key)?));
+        }
+        let keys = tree.group_by.iter().map(|key| {
+            let name = path_of(key)?;
+            let path = FieldPath::new(&jackdaw_rql::tree::Path::new(name.clone()));
+            Ok((name, path))
+        });
+        return Ok(("Key".to_owned(), ItemValue::Keys(keys.collect::<Result<_>>()?)));
     }
     Err(Error::invalid(
         text,
