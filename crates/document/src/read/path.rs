@@ -123,6 +123,51 @@ impl Path {
     pub fn visit_through_arrays<'a>(&self, value: &Value<'a>, mut each: impl FnMut(Value<'a>) -> bool) {
         follow(&self.steps, *value, true, &mut each);
     }
+
+    /// Gives each value that a field of an automatic index holds. Arrays are gone through; what stands behind `[]` counts even
+    /// where the rest of the path is missing: null for an object, the element itself for what is no object. A single object
+    /// counts as its own element.
+    pub fn visit_field<'a>(&self, value: &Value<'a>, mut each: impl FnMut(Value<'a>)) {
+        follow_field(&self.steps, *value, &mut each);
+    }
+}
+
+/// What fields of automatic indexes hold. Returns whether the path leads anywhere.
+fn follow_field<'a>(steps: &[Step], value: Value<'a>, each: &mut impl FnMut(Value<'a>)) -> bool {
+    let Some((step, rest)) = steps.split_first() else {
+        each(value);
+        return true;
+    };
+    match (step, value.as_object(), value.as_array()) {
+        (Step::Name(name), Some(object), _) => {
+            object.get(name).is_some_and(|value| follow_field(rest, value, each))
+        }
+        (Step::Name(_), _, Some(array)) => {
+            array.iter().for_each(|element| {
+                follow_field(steps, element, each);
+            });
+            true
+        }
+        (Step::Each, Some(_), _) if !rest.is_empty() => follow_field(rest, value, each),
+        (Step::Each, _, Some(array)) => {
+            array.iter().for_each(|element| follow_element(rest, element, each));
+            true
+        }
+        (Step::Index(index), _, Some(array)) => {
+            array.get(*index).is_some_and(|value| follow_field(rest, value, each))
+        }
+        _ => false,
+    }
+}
+
+fn follow_element<'a>(rest: &[Step], element: Value<'a>, each: &mut impl FnMut(Value<'a>)) {
+    if let Some(array) = element.as_array() {
+        array.iter().for_each(|element| follow_element(rest, element, each));
+    } else if element.as_object().is_none() {
+        each(element);
+    } else if !follow_field(rest, element, each) {
+        each(Value::Null);
+    }
 }
 
 /// Returns whether to go on.

@@ -180,7 +180,7 @@ fn stored_of<'c>(
                     };
                     if is_stored && !matches!(value, Value::Missing) {
                         builder.name(name)?;
-                        value.append_to(builder)?;
+                        append_stored(value, builder)?;
                     }
                 }
             }
@@ -188,4 +188,22 @@ fn stored_of<'c>(
         })
         .map_err(wrong)?;
     Ok(document.as_bytes())
+}
+
+/// A number of a document is stored as its term is written: without zeros at the end of its fraction.
+fn append_stored(
+    value: &jackdaw_functions::Value<'_>,
+    builder: &mut jackdaw_document::Builder<'_>,
+) -> jackdaw_document::Result<()> {
+    use jackdaw_functions::Value;
+    let number = match value {
+        Value::Number(number) => number,
+        Value::Json(jackdaw_document::Value::Number(number)) => number,
+        other => return other.append_to(builder),
+    };
+    let text = number.to_string();
+    if !text.contains('.') || !text.ends_with('0') || text.contains(['e', 'E']) {
+        return value.append_to(builder);
+    }
+    builder.number_text(text.trim_end_matches('0').trim_end_matches('.'))
 }

@@ -26,7 +26,8 @@ struct PathField {
 }
 
 enum Source {
-    Path(Path),
+    /// The path, and its text where that may be the name of a property too.
+    Path(Path, Option<Box<str>>),
     Id,
     LastModified,
     ChangeVector,
@@ -41,9 +42,12 @@ impl Source {
             "@metadata.@last-modified" => Source::LastModified,
             "@metadata.@change-vector" => Source::ChangeVector,
             // A bracket that holds no index is part of a name.
-            path => Source::Path(Path::parse(path).map_err(|error| {
-                Error::InvalidDefinition(format!("'{path}' is no path into documents: {error}"))
-            })?),
+            path => {
+                let steps = Path::parse(path).map_err(|error| {
+                    Error::InvalidDefinition(format!("'{path}' is no path into documents: {error}"))
+                })?;
+                Source::Path(steps, path.contains('.').then(|| path.into()))
+            }
         })
     }
 }
@@ -110,7 +114,7 @@ impl PathMap {
             Source::LastModified => {
                 FieldValue::Text(arena.bump.alloc_str(&clock::date_text(input.last_modified)))
             }
-            Source::Path(path) => {
+            Source::Path(path, whole) => {
                 let root = input.document.root();
                 if !path.is_many() {
                     // Through arrays too: `Lines.Product` is what every line has.
@@ -119,12 +123,13 @@ impl PathMap {
                     }
                 }
                 let mut found = BumpVec::new_in(&arena.bump);
-                path.visit_through_arrays(&root, |value| {
-                    found.push(values::of_document(&value, arena));
-                    true
-                });
+                path.visit_field(&root, |value| found.push(values::of_document(&value, arena)));
                 match found.len() {
-                    0 => return None,
+                    // A property may have points in its name.
+                    0 => match whole.as_ref().and_then(|whole| root.get(whole)) {
+                        Some(value) => return Some(values::of_document(&value, arena)),
+                        None => return None,
+                    },
                     _ => FieldValue::Array(found.into_bump_slice()),
                 }
             }
@@ -133,7 +138,7 @@ impl PathMap {
                 FieldValue::Point { latitude, longitude }
             }
             Source::Wkt(text) => {
-                let Source::Path(path) = &**text else { return None };
+                let Source::Path(path, _) = &**text else { return None };
                 let mut found = BumpVec::new_in(&arena.bump);
                 path.visit_through_arrays(&input.document.root(), |value| {
                     if let Some(text) = value.as_str() {
@@ -152,7 +157,7 @@ impl PathMap {
         let built = context.build(Mode::Memory, |builder| {
             builder.begin_object()?;
             for field in &self.fields {
-                if let (Some(name), Source::Path(path)) = (&field.stored_as, &field.source)
+                if let (Some(name), Source::Path(path, _)) = (&field.stored_as, &field.source)
                     && let Some(value) = path.first(&root)
                 {
                     builder.name(name)?;
@@ -168,7 +173,7 @@ impl PathMap {
 
 /// A number, also one that is written as text.
 fn number(source: &Source, input: &Input<'_>) -> Option<f64> {
-    let Source::Path(path) = source else { return None };
+    let Source::Path(path, _) = source else { return None };
     match path.first(&input.document.root())? {
         Value::Number(number) => Some(number.as_f64()),
         Value::Text(text) => text.to_str().trim().parse().ok(),

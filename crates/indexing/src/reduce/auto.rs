@@ -129,7 +129,7 @@ impl AutoMap {
         Ok(AutoMap { keys, sums, arrays, variants })
     }
 
-    /// The fields of the results: what is counted and summed, then what is grouped by, each under its path.
+    /// The fields of the results: what is grouped by, then what is counted and summed, each under its path.
     pub fn columns(&self) -> Columns {
         let sums = self.sums.iter().map(|(name, sum)| ColumnField {
             name: name.clone(),
@@ -137,7 +137,7 @@ impl AutoMap {
         });
         let keys = self.keys.iter().enumerate();
         let keys = keys.map(|(at, (name, _))| ColumnField { name: name.clone(), kind: ColumnKind::Key(at) });
-        Columns { fields: sums.chain(keys).collect() }
+        Columns { fields: keys.chain(sums).collect() }
     }
 
     /// The names under which a field is indexed beside its own.
@@ -337,45 +337,45 @@ mod tests {
         assert_eq!(
             results(&[("Lines[].Product", ByIndividualValues)], &["Lines[].Quantity"]),
             [
-                r#"{"Count":2,"Lines[].Quantity":1,"Lines[].Product":null}"#,
-                r#"{"Count":2,"Lines[].Quantity":9,"Lines[].Product":"p2"}"#,
-                r#"{"Count":3,"Lines[].Quantity":6,"Lines[].Product":"p1"}"#,
+                r#"{"Lines[].Product":"p1","Count":3,"Lines[].Quantity":6}"#,
+                r#"{"Lines[].Product":"p2","Count":2,"Lines[].Quantity":9}"#,
+                r#"{"Lines[].Product":null,"Count":2,"Lines[].Quantity":1}"#,
             ]
         );
         assert_eq!(
             results(&[("Lines[].Product", ByContent)], &[]),
             [
-                r#"{"Count":1,"Lines[].Product":["p1","p1","p2"]}"#,
-                r#"{"Count":1,"Lines[].Product":["p1"]}"#,
-                r#"{"Count":1,"Lines[].Product":["p2"]}"#,
-                r#"{"Count":1,"Lines[].Product":[]}"#,
-                r#"{"Count":1,"Lines[].Product":[null]}"#,
-                r#"{"Count":1,"Lines[].Product":null}"#,
+                r#"{"Lines[].Product":["p1","p1","p2"],"Count":1}"#,
+                r#"{"Lines[].Product":["p1"],"Count":1}"#,
+                r#"{"Lines[].Product":["p2"],"Count":1}"#,
+                r#"{"Lines[].Product":[],"Count":1}"#,
+                r#"{"Lines[].Product":[null],"Count":1}"#,
+                r#"{"Lines[].Product":null,"Count":1}"#,
             ]
         );
         assert_eq!(
             results(&[("Tags", ByContent)], &[]),
             [
-                r#"{"Count":1,"Tags":["y","x"]}"#,
-                r#"{"Count":1,"Tags":[]}"#,
-                r#"{"Count":2,"Tags":["x","y"]}"#,
-                r#"{"Count":2,"Tags":null}"#,
+                r#"{"Tags":["x","y"],"Count":2}"#,
+                r#"{"Tags":["y","x"],"Count":1}"#,
+                r#"{"Tags":[],"Count":1}"#,
+                r#"{"Tags":null,"Count":2}"#,
             ]
         );
         assert_eq!(
             results(&[("Company", NotApplicable), ("Tags[]", ByIndividualValues)], &[]),
             [
-                r#"{"Count":1,"Company":"C1","Tags[]":null}"#,
-                r#"{"Count":1,"Company":"c2","Tags[]":null}"#,
-                r#"{"Count":1,"Company":{"Name":"n"},"Tags[]":"x"}"#,
-                r#"{"Count":1,"Company":{"Name":"n"},"Tags[]":"y"}"#,
-                r#"{"Count":2,"Company":"c1","Tags[]":"x"}"#,
-                r#"{"Count":2,"Company":"c1","Tags[]":"y"}"#,
+                r#"{"Company":"C1","Tags[]":null,"Count":1}"#,
+                r#"{"Company":"c1","Tags[]":"x","Count":2}"#,
+                r#"{"Company":"c1","Tags[]":"y","Count":2}"#,
+                r#"{"Company":"c2","Tags[]":null,"Count":1}"#,
+                r#"{"Company":{"Name":"n"},"Tags[]":"x","Count":1}"#,
+                r#"{"Company":{"Name":"n"},"Tags[]":"y","Count":1}"#,
             ]
         );
         assert_eq!(
             results(&[("Company.Name", NotApplicable)], &[]),
-            [r#"{"Count":1,"Company.Name":"n"}"#, r#"{"Count":5,"Company.Name":null}"#]
+            [r#"{"Company.Name":"n","Count":1}"#, r#"{"Company.Name":null,"Count":5}"#]
         );
     }
 
@@ -386,9 +386,9 @@ mod tests {
             results(&[("Company", NotApplicable)], &["Total", "Lines[].Quantity"]),
             [
                 "!",
-                r#"{"Count":1,"Lines[].Quantity":1,"Total":2,"Company":{"Name":"n"}}"#,
-                r#"{"Count":1,"Lines[].Quantity":1,"Total":2.25,"Company":"C1"}"#,
-                r#"{"Count":2,"Lines[].Quantity":0,"Total":2,"Company":"c2"}"#,
+                r#"{"Company":"C1","Count":1,"Lines[].Quantity":1,"Total":2.25}"#,
+                r#"{"Company":"c2","Count":2,"Lines[].Quantity":0,"Total":2}"#,
+                r#"{"Company":{"Name":"n"},"Count":1,"Lines[].Quantity":1,"Total":2}"#,
             ]
         );
     }
