@@ -124,3 +124,14 @@ fn a_null_condition_after_grouping_is_false() {
     let entries = [r#"{"B":true,"C":1}"#, r#"{"B":null,"C":1}"#, r#"{"B":false,"C":1}"#];
     assert_eq!(reduce_entries(reduce, &entries).unwrap(), [r#"{"B":true,"C":1}"#]);
 }
+
+/// As in RavenDB 5.4, where sums of values of no known type are decimals.
+#[test]
+fn sums_divide_with_a_fraction() {
+    let reduce = "from r in results group r by r.K into g select new { K = g.Key, Q = g.Sum(x => x.Q), N = g.Sum(x => x.N), Average = g.Sum(x => x.Q) / g.Sum(x => x.N), Half = g.Sum(x => (int)x.Q) / 2 }";
+    let entries = [r#"{"K":"k","Q":2,"N":1}"#, r#"{"K":"k","Q":3,"N":1}"#, r#"{"K":"l","Q":4,"N":2}"#];
+    assert_eq!(
+        reduce_entries(reduce, &entries).unwrap(),
+        [r#"{"K":"k","Q":5,"N":2,"Average":2.5,"Half":2}"#, r#"{"K":"l","Q":4,"N":2,"Average":2,"Half":2}"#]
+    );
+}

@@ -395,7 +395,8 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         Ok(Value::Array(list.done()))
     }
 
-    /// A sum counts null as nothing; the sum of nothing is 0.
+    /// A sum counts null as nothing; the sum of nothing is 0. Of values that are no integers by their type it is a decimal, as in
+    /// RavenDB: `g.Sum(x => x.Total) / g.Sum(x => x.Count)` has a fraction.
     fn sum(&mut self, source: Value<'r>, lambda: Option<&'r Lambda>, line: u32) -> Step<Value<'r>> {
         let mut elements = self.elements(source, line)?;
         let mut sum = Sum::new();
@@ -411,7 +412,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 },
             }
         }
-        Ok(span.map_or_else(|| sum.number().value(), Value::TimeSpan))
+        let sum = match sum.number() {
+            Num::Long(sum) if lambda.is_some_and(|lambda| !is_integer(&lambda.body)) => {
+                Value::Decimal(sum.into())
+            }
+            sum => sum.value(),
+        };
+        Ok(span.map_or(sum, Value::TimeSpan))
     }
 
     fn count(&mut self, source: Value<'r>, lambda: Option<&'r Lambda>, line: u32) -> Step<Value<'r>> {
@@ -728,5 +735,16 @@ pub(super) fn as_lambda(expr: &Expr) -> Option<&Lambda> {
     match expr {
         Expr::Lambda(lambda) => Some(lambda),
         _ => None,
+    }
+}
+
+/// Whether the text of the function alone says that it gives integers.
+fn is_integer(body: &Expr) -> bool {
+    match body {
+        Expr::Long(_) | Expr::Cast { .. } => true,
+        Expr::Negate(value, _) => is_integer(value),
+        Expr::Arithmetic(_, sides, _) => is_integer(&sides.0) && is_integer(&sides.1),
+        Expr::Conditional(parts) => is_integer(&parts.1) && is_integer(&parts.2),
+        _ => false,
     }
 }
