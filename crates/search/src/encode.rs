@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | null | `NULL_VALUE` | |
 //! | text | as the analyzer cuts it; `EMPTY_STRING` for the empty one | |
+//! | text that is a length of time | as any text | ticks as a long |
 //! | text that is a date and time, dates | ISO text with seven digits, analyzed where the field is | ticks |
 //! | long | its digits | long |
 //! | double | as it was written, without zeros at the end of its fraction; its integral part in `truncated` | long, truncated; double |
@@ -164,7 +165,12 @@ impl FieldCells<'_> {
             }
             FieldValue::Text(text) => match date_of(text) {
                 Some(date) => self.date(date),
-                None => self.text(text),
+                None => {
+                    self.text(text);
+                    if let Some(ticks) = ticks_of(text) {
+                        self.long(ticks);
+                    }
+                }
             },
             FieldValue::Long(value) => {
                 let mut digits = [0; 20];
@@ -297,6 +303,43 @@ pub(crate) fn date_of(text: &str) -> Option<Date> {
     })
 }
 
+/// The ticks of a text that is a length of time, `[-][days.]hours:minutes:seconds[.fraction]`, as RavenDB writes them.
+pub(crate) fn ticks_of(text: &str) -> Option<i64> {
+    const LENGTH_MIN: usize = "00:00:00".len();
+    const LENGTH_MAX: usize = "-10675199.02:48:05.4775808".len();
+    let (negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let bytes = rest.as_bytes();
+    if !(LENGTH_MIN..=LENGTH_MAX).contains(&bytes.len()) || !bytes[0].is_ascii_digit() || !rest.is_ascii() {
+        return None;
+    }
+    let digits =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<i64>().ok())?;
+    let clock = rest.find(':')?.checked_sub(2)?;
+    let days = match clock {
+        0 => 0,
+        _ => digits(rest.get(..clock)?.strip_suffix('.')?)?,
+    };
+    let (clock, fraction) = match rest.get(clock..)?.split_once('.') {
+        Some((clock, fraction)) if !fraction.is_empty() && fraction.len() <= 7 => (clock, fraction),
+        Some(_) => return None,
+        None => (rest.get(clock..)?, "0"),
+    };
+    if clock.len() != LENGTH_MIN || clock.as_bytes()[5] != b':' {
+        return None;
+    }
+    let (hours, minutes, seconds) = (digits(&clock[..2])?, digits(&clock[3..5])?, digits(&clock[6..])?);
+    if hours > 23 || minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let fraction = digits(fraction)? * 10i64.pow(7 - fraction.len() as u32);
+    let seconds = days.checked_mul(86_400)?.checked_add(hours * 3600 + minutes * 60 + seconds)?;
+    let ticks = seconds.checked_mul(10_000_000)?.checked_add(fraction)?;
+    Some(if negative { -ticks } else { ticks })
+}
+
 /// A date's term.
 pub(crate) fn date_text(date: Date, buffer: &mut [u8; DATE_TEXT_MAX]) -> &str {
     // The digits and separators of a date are ASCII.
@@ -305,7 +348,8 @@ pub(crate) fn date_text(date: Date, buffer: &mut [u8; DATE_TEXT_MAX]) -> &str {
 
 /// A number's term: as it was written, but for zeros at the end of its fraction.
 pub(crate) fn number_text(text: &str) -> &str {
-    if !text.contains('.') || text.contains(['e', 'E']) {
+    // The text of a length of time is none of a number.
+    if !text.contains('.') || text.contains(['e', 'E', ':']) {
         return text;
     }
     text.trim_end_matches('0').trim_end_matches('.')
@@ -328,4 +372,40 @@ pub(crate) fn long_text(value: i64, buffer: &mut [u8; 20]) -> &str {
         buffer[at] = b'-';
     }
     std::str::from_utf8(&buffer[at..]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read() {
+        for (text, expected) in [
+            ("00:00:00", Some(0)),
+            ("12:30:00", Some(450_000_000_000)),
+            ("1.12:30:00", Some(1_314_000_000_000)),
+            ("-00:00:01.5", Some(-15_000_000)),
+            ("00:00:00.0000001", Some(1)),
+            ("12:30", None),
+            ("24:00:00", None),
+            ("1:12:30:00", None),
+            ("é0:00:00", None),
+            ("00:é0:000", None),
+            ("00:00:00.", None),
+            ("99999999999.00:00:00", None),
+            ("text: a:b", None),
+            ("--00:00:00", None),
+        ] {
+            assert_eq!(ticks_of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn terms_of_numbers_have_no_zeros_at_the_end() {
+        for (text, expected) in
+            [("1.50", "1.5"), ("2.0", "2"), ("10", "10"), ("1.0e10", "1.0e10"), ("1.12:30:00", "1.12:30:00")]
+        {
+            assert_eq!(number_text(text), expected);
+        }
+    }
 }

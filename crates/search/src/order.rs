@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Natural order: runs of digits compare as numbers and come before other text.
+/// Natural order: runs of digits compare as numbers and come before other text, which compares without regard to case. So the
+/// empty text, whose term is `EMPTY_STRING`, stands among what begins with an e.
 pub(crate) fn natural(left: &str, right: &str) -> Ordering {
     let (mut left, mut right) = (left, right);
     loop {
@@ -20,7 +21,10 @@ pub(crate) fn natural(left: &str, right: &str) -> Ordering {
             }
             (false, false) => {
                 let (a, b) = (run(left, false), run(right, false));
-                (left[..a].cmp(&right[..b]), a, b)
+                fn lower(text: &str) -> impl Iterator<Item = u8> {
+                    text.bytes().map(|byte| byte.to_ascii_lowercase())
+                }
+                (lower(&left[..a]).cmp(lower(&right[..b])), a, b)
             }
         };
         if ordering != Ordering::Equal {
@@ -42,12 +46,49 @@ mod tests {
 
     #[test]
     fn digits_are_numbers() {
-        let mut texts =
-            ["zed 10", "-2.7", "zed 9", "a2b", "a10b", "2", "10", "1.5", "1", "a", "str", "0.1", "007"];
+        let mut texts = [
+            "zed 10",
+            "-2.7",
+            "zed 9",
+            "a2b",
+            "a10b",
+            "2",
+            "10",
+            "1.5",
+            "1",
+            "a",
+            "str",
+            "0.1",
+            "007",
+            "EMPTY_STRING",
+            "1e2",
+            "1E+2",
+            "1e-3",
+            "f",
+        ];
         texts.sort_by(|left, right| natural(left, right));
         assert_eq!(
             texts,
-            ["0.1", "1", "1.5", "2", "007", "10", "-2.7", "a", "a2b", "a10b", "str", "zed 9", "zed 10"]
+            [
+                "0.1",
+                "1",
+                "1.5",
+                "1e2",
+                "1E+2",
+                "1e-3",
+                "2",
+                "007",
+                "10",
+                "-2.7",
+                "a",
+                "a2b",
+                "a10b",
+                "EMPTY_STRING",
+                "f",
+                "str",
+                "zed 9",
+                "zed 10"
+            ]
         );
     }
 }

@@ -33,12 +33,14 @@ impl Searcher {
                     *known += frequency;
                     continue;
                 }
+                let letters: Vec<char> = term.chars().collect();
+                if !share_a_piece(&characters, &letters) {
+                    continue;
+                }
                 let likeness = match request.distance {
                     StringDistance::Levenshtein => levenshtein(&characters, term, request.accuracy, &mut row),
-                    StringDistance::JaroWinkler => {
-                        jaro_winkler(&characters, &term.chars().collect::<Vec<_>>())
-                    }
-                    StringDistance::NGram => pairs(&characters, &term.chars().collect::<Vec<_>>()),
+                    StringDistance::JaroWinkler => jaro_winkler(&characters, &letters),
+                    StringDistance::NGram => pairs(&characters, &letters),
                 };
                 if likeness > 0.0 && likeness >= request.accuracy {
                     found.insert(term.to_owned(), (likeness, frequency));
@@ -57,6 +59,21 @@ impl Searcher {
         });
         Ok(words.into_iter().take(request.count).map(|(word, _)| word).collect())
     }
+}
+
+/// Whether a word can be meant by another at all, as in Lucene's spell checker: both have a piece of the same length in common, and
+/// short words are told by shorter pieces than long ones.
+fn share_a_piece(word: &[char], term: &[char]) -> bool {
+    const TERM_MIN: usize = 3;
+    let sizes = |length: usize| match length {
+        6.. => 3..=4,
+        5 => 2..=3,
+        _ => 1..=2,
+    };
+    let of_term = sizes(term.len());
+    let mut common = sizes(word.len()).filter(|size| of_term.contains(size));
+    term.len() >= TERM_MIN
+        && common.any(|size| word.windows(size).any(|piece| term.windows(size).any(|other| other == piece)))
 }
 
 /// One less the edits over the length of the longer.
@@ -150,6 +167,16 @@ mod tests {
     fn likeness(measure: fn(&[char], &[char]) -> f32, left: &str, right: &str) -> f32 {
         let characters = |text: &str| text.chars().collect::<Vec<char>>();
         (measure(&characters(left), &characters(right)) * 1000.0).round() / 1000.0
+    }
+
+    #[test]
+    fn words_of_common_pieces_are_meant() {
+        let share = |word: &str, term: &str| {
+            let letters = |text: &str| text.chars().collect::<Vec<char>>();
+            share_a_piece(&letters(word), &letters(term))
+        };
+        assert!(share("nals", "nail") && share("langage", "language") && share("nals", "nails"));
+        assert!(!share("nals", "pearls") && !share("langage", "number") && !share("ab", "ab"));
     }
 
     #[test]
