@@ -51,6 +51,7 @@ class Maker:
             "a": lambda: [self.scalar() for _ in range(self.random.randrange(0, 4))],
             "o": lambda: self.pick([None, {}, {"k": self.scalar()}, {"k": self.scalar(), "z": [self.scalar()]}]),
         }
+        makers["i"] = lambda: Number(str(self.random.randrange(-3, 9)))
         names = [name for name in makers if self.random.random() < 0.8]
         self.random.shuffle(names)
         return {name: None if self.random.random() < 0.08 else makers[name]() for name in names}
@@ -66,7 +67,7 @@ class Maker:
 
     def predicate(self, fields):
         field = self.pick(fields)
-        kind = self.random.randrange(15)
+        kind = self.random.randrange(19)
         text = self.literal(self.pick(TEXTS))
         if kind < 4:
             return f"{field} {self.pick(['=', '=', '!='])} {self.literal(self.scalar())}"
@@ -89,7 +90,16 @@ class Maker:
             return f"search({field}, {self.literal(self.pick(['fox', 'quick fox', 'FOX dog', 'fo*', 'zed', 'abc b', 'lazy dog', '9 10']))})"
         if kind == 13:
             return f"{field} = {self.pick(['null', 'true', 'false'])}"
-        return f"regex({field}, {self.literal(self.pick(['^a', 'b$', '[0-9]', '^zed', 'o']))})"
+        if kind == 14:
+            return f"regex({field}, {self.literal(self.pick(['^a', 'b$', '[0-9]', '^zed', 'o']))})"
+        if kind == 15:
+            return self.pick(["id() = 't/1'", "id() != 't/2'", "id() > 't/3'", "id() <= 'T/2'", "id() between 't/1' and 't/2'", "endsWith(id(), '1')",
+                              "startsWith(id(), 'T/')", "search(id(), 't/1*')", "id() in ('t/1', 'T/3', 'nope')", "exists(id())", "regex(id(), '[12]$')"])
+        if kind == 16:
+            return f"lucene({field}, {self.literal(self.pick(['fox', 'quick AND fox', '+lazy -fox', 'ab*', 'zed', '(abc OR b)', '*', 'a?c']))})"
+        if kind == 17:
+            return f"search({field}, {self.literal(self.pick(['quick fox', 'zed 9', 'fox']))}, and)"
+        return f"boost({field} = {self.literal(self.scalar())}, 2)"
 
     def condition(self, fields, depth=0):
         if depth > 1 or self.random.random() < 0.5:
@@ -103,27 +113,63 @@ class Maker:
         if self.random.random() < 0.85:
             text += f" where {self.condition(fields)}"
         if self.random.random() < 0.3:
-            keys = [f"{self.pick([name for name in fields if name != 'a'])}{self.pick(['', ' as long', ' as double', ' as alphaNumeric'])}{self.pick(['', ' desc'])}"
+            keys = [f"{self.pick([name for name in fields if name not in ('a', 'a[]', 'o.z')])}{self.pick(['', ' as long', ' as double', ' as alphaNumeric'])}{self.pick(['', ' desc'])}"
                     for _ in range(self.pick([1, 1, 2]))]
             text += f" order by {', '.join(keys)}, id()"
             if self.random.random() < 0.3:
                 text += self.pick([" limit 3", " limit 2, 4", " limit 100, 1"])
         elif self.random.random() < 0.2:
-            text += f" select {', '.join(self.random.sample(['n', 's', 'x', 'a', 'o.k', 'id() as Id'], 2))}"
+            text += f" select {', '.join(self.random.sample(['n', 's', 'x', 'a', 'o.k', 'o', 'o.z', 'a[]', 'id() as Id'], 2))}"
         return text
+
+    def projection(self, source):
+        """Fields by an alias, of documents and of the index."""
+        parts = self.random.sample(["t.n", "t.s as S", "t.x", "t.a as A", "t.o.k", "t.o as O", "t.nope", "id() as Id", "t as Whole"], self.pick([1, 2, 3]))
+        text = f"from {source} as t where exists(t.s)"
+        return f"{text} select {self.pick(['', '', 'distinct '])}{', '.join(parts)}"
+
+    def groups(self):
+        """An automatic map/reduce index. Sums are of integers: those of fractions are exact in ours."""
+        keys = self.random.sample(["s", "x", "b", "o.k", "a[]", "array(a)", "n", "d"], self.pick([1, 1, 1, 2]))
+        text = f"from Things group by {', '.join(keys)}"
+        if "a[]" in keys and "array(a)" in keys:
+            return text.replace(", array(a)", "").replace("array(a), ", "") + " select count()"
+        if self.random.random() < 0.3 and keys[0] not in ("a[]", "array(a)"):
+            text += f" where {keys[0]} {self.pick(['=', '!=', '>', '<='])} {self.literal(self.pick(TEXTS))}"
+        if self.random.random() < 0.3:
+            text += self.pick([" order by count() desc", " order by sum(i) as long", " order by count()"])
+        return text + f" select {', '.join(self.random.sample(['key()', 'count()', 'sum(i)', 'key() as K', 'count() as C'], self.pick([1, 2])))}"
+
+    def facets(self):
+        text = "from index 'Things/S'"
+        if self.random.random() < 0.5:
+            text += f" where {self.predicate(['n', 's', 'x'])}"
+        return text + " select " + self.pick([
+            "facet(s)", "facet(x)", "facet(b), facet(d)", "facet(n < 1, n >= 1 and n < 3, n > 3)", "facet(s, sum(n))", "facet(a)", "facet(s, max(n), min(n))",
+            "facet(n)", "facet(x < 2.5, x >= 2.5)", "facet(s < 'b', s >= 'b')"])
 
 
 def round_of(seed):
     maker = Maker(seed)
     script = Script(None)
     script.documents = [("Things", f"t/{number}", maker.document()) for number in range(1, maker.pick([5, 12, 30]))]
-    script.indexes = [Index("Things/S", ["from t in docs.Things select new { t.n, t.s, t.x, t.d, t.b, t.a }"])]
+    script.indexes = [Index("Things/S", ["from t in docs.Things select new { t.n, t.s, t.x, t.d, t.b, t.a }"]),
+                      Index("Things/J", ["map('Things', t => ({ n: t.n, s: t.s, x: t.x, d: t.d, b: t.b, a: t.a }))"])]
     cases = []
     for _ in range(40):
-        if maker.random.random() < 0.7:
-            text = maker.query(FIELDS, "Things")
+        kind, plain = maker.random.random(), [name for name in FIELDS if "." not in name]
+        if kind < 0.5:
+            text = maker.query(FIELDS + ["o.z", "a[]"], "Things")
+        elif kind < 0.65:
+            text = maker.query(plain, "index 'Things/S'")
+        elif kind < 0.75:
+            text = maker.query(plain, "index 'Things/J'")
+        elif kind < 0.82:
+            text = maker.projection(maker.pick(["Things", "index 'Things/S'"]))
+        elif kind < 0.92:
+            text = maker.groups()
         else:
-            text = maker.query([name for name in FIELDS if "." not in name], "index 'Things/S'")
+            text = maker.facets()
         cases.append(Case(0, text))
     return script, cases
 
