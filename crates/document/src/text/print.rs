@@ -243,6 +243,9 @@ fn print_entry<const INDENTED: bool>(
         kind::TRUE => tail.put(*b"true,   ", 5),
         kind::FALSE => tail.put(*b"false,  ", 6),
         kind::SMALL_INTEGER => tail.put_integer(i64::from(payload), b','),
+        kind::EMPTY_STRING => tail.put(*b"\"\", ", 3),
+        kind::EMPTY_ARRAY => tail.put(*b"[], ", 3),
+        kind::EMPTY_OBJECT => tail.put(*b"{}, ", 3),
         0x10..=0x17 => {
             tail.put_integer(document.bytes.signed(payload, u32::from(kind - kind::INTEGER) + 1), b',');
         }
