@@ -1,15 +1,17 @@
-//! Index functions, projections and patches: C# LINQ and JavaScript, compiled and run over documents.
+//! Index functions, projections and patches: C# LINQ and JavaScript, compiled and run over documents; custom analyzers in C#.
 //!
 //! | part | module |
 //! | --- | --- |
 //! | values, and how they become documents | `value` |
 //! | what functions are given and return | `input` |
 //! | errors | `error` |
+//! | custom analyzers: classes in C# read as tokenizers and filters | `analyzer` |
 //!
 //! The crate knows documents and nothing of storage: what a function loads comes from its [`Host`].
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking"))]
 
+pub mod analyzer;
 mod code;
 mod error;
 mod input;

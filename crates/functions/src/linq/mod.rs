@@ -12,3 +12,4 @@ mod statics;
 mod syntax;
 
 pub(crate) use code::{compile_map, compile_reduce};
+pub(crate) use syntax::{Syntax, named, unescape};
