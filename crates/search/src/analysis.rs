@@ -4,6 +4,8 @@
 //! queries, highlighting and more-like-this read text.
 
 mod characters;
+mod custom;
+mod porter;
 mod standard;
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
@@ -11,7 +13,8 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 pub(crate) use characters::{is_letter, is_space, lower, lower_into};
 
 use crate::error::{Error, Result};
-use crate::options::{FieldOptions, Indexing};
+use crate::options::{CustomTokenizer, FieldOptions, Indexing, Schema};
+use custom::{Custom, Passing};
 use standard::{Kind, Scanner};
 
 /// A text that begins so is one term, without this mark: nulls, numbers and dates in fields that are analyzed.
@@ -34,7 +37,7 @@ const STOP_WORDS: [&str; 33] = [
 const GRAMS: std::ops::RangeInclusive<usize> = 2..=6;
 
 /// How a field's text becomes terms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Analyzer {
     /// The whole text.
     Keyword,
@@ -54,25 +57,29 @@ pub(crate) enum Analyzer {
     RavenStandard,
     /// All pieces of the words of `Standard`.
     NGram,
+    /// What a user put together. Its fields are words, even where there is one a text: what it does may change.
+    Custom(Custom),
 }
 
 impl Analyzer {
     /// The analyzer of a field.
-    pub(crate) fn of(field: &str, options: &FieldOptions) -> Result<Analyzer> {
+    pub(crate) fn of(field: &str, options: &FieldOptions, schema: &Schema) -> Result<Analyzer> {
         let by_default = match options.indexing {
             Indexing::Default | Indexing::No => Analyzer::LowerCaseKeyword,
             Indexing::Exact => Analyzer::Keyword,
             Indexing::Search => Analyzer::RavenStandard,
         };
         match (&options.analyzer, options.indexing) {
-            (Some(name), Indexing::Exact | Indexing::No) => Analyzer::named(field, name).map(|_| by_default),
-            (Some(name), _) => Analyzer::named(field, name),
+            (Some(name), Indexing::Exact | Indexing::No) => {
+                Analyzer::named(field, name, schema).map(|_| by_default)
+            }
+            (Some(name), _) => Analyzer::named(field, name, schema),
             (None, _) => Ok(by_default),
         }
     }
 
-    /// The analyzer that a definition names: its short name, its full name, or one with its assembly.
-    pub(crate) fn named(field: &str, name: &str) -> Result<Analyzer> {
+    /// The analyzer that a definition names: its short name, its full name, or one with its assembly; or a custom one, in any case.
+    pub(crate) fn named(field: &str, name: &str, schema: &Schema) -> Result<Analyzer> {
         let full = name.split(',').next().unwrap_or(name).trim();
         let short = [
             "Lucene.Net.Analysis.Standard.",
@@ -92,23 +99,30 @@ impl Analyzer {
             "StandardAnalyzer" => Analyzer::Standard,
             "RavenStandardAnalyzer" => Analyzer::RavenStandard,
             "NGramAnalyzer" => Analyzer::NGram,
+            _ if schema.custom_analyzers.contains_key(&name.to_lowercase()) => {
+                Analyzer::Custom(Custom::new(&schema.custom_analyzers[&name.to_lowercase()]))
+            }
             _ => return Err(Error::UnknownAnalyzer { field: field.to_owned(), name: name.to_owned() }),
         })
     }
 
     /// Whether the whole text is one term.
-    pub(crate) fn is_keyword(self) -> bool {
+    pub(crate) fn is_keyword(&self) -> bool {
         matches!(self, Analyzer::Keyword | Analyzer::LowerCaseKeyword)
     }
 
     /// Whether terms are lower-cased, so that patterns are too.
-    pub(crate) fn lowers(self) -> bool {
-        !matches!(self, Analyzer::Keyword | Analyzer::Whitespace)
+    pub(crate) fn lowers(&self) -> bool {
+        match self {
+            Analyzer::Keyword | Analyzer::Whitespace => false,
+            Analyzer::Custom(custom) => custom.lowers(),
+            _ => true,
+        }
     }
 
     /// The terms of a text. Those of keywords are at most one, and none for a text that is too long.
-    pub(crate) fn terms(self, text: &str) -> Vec<Token> {
-        let mut words = Words::new(self, text);
+    pub(crate) fn terms(&self, text: &str) -> Vec<Token> {
+        let mut words = Words::new(self.clone(), text);
         let mut terms = Vec::new();
         while words.advance() {
             terms.push(words.token.clone());
@@ -117,7 +131,16 @@ impl Analyzer {
     }
 
     /// A word with a star as this analyzer would write it.
-    pub(crate) fn fold(self, text: &str) -> String {
+    pub(crate) fn fold(&self, text: &str) -> String {
+        // What a custom analyzer makes of a word it makes of the part that is given, too.
+        if let Analyzer::Custom(_) = self {
+            let inner = text.trim_matches('*');
+            if let [term] = self.terms(inner).as_slice() {
+                let before = text.len() - text.trim_start_matches('*').len();
+                let after = &text[before + inner.len()..];
+                return format!("{}{}{after}", &text[..before], term.text);
+            }
+        }
         if self.lowers() { lower(text) } else { text.to_owned() }
     }
 }
@@ -140,20 +163,30 @@ pub(crate) struct Words<'a> {
     word: String,
     gram: Option<(usize, usize)>,
     word_position: usize,
+    /// Of a custom analyzer.
+    passing: Passing,
 }
 
 impl<'a> Words<'a> {
     pub(crate) fn new(analyzer: Analyzer, text: &'a str) -> Words<'a> {
         let token = Token { position: usize::MAX, ..Token::default() };
+        let length_max = match &analyzer {
+            Analyzer::Custom(custom) => match custom.tokenizer() {
+                CustomTokenizer::Standard(units) => units as usize,
+                _ => WORD_UNITS_MAX,
+            },
+            _ => WORD_UNITS_MAX,
+        };
         Words {
             analyzer,
             text,
-            scanner: Scanner::new(text),
+            scanner: Scanner::new(text, length_max),
             at: 0,
             token,
             word: String::new(),
             gram: None,
             word_position: usize::MAX,
+            passing: Passing::default(),
         }
     }
 
@@ -201,22 +234,57 @@ impl<'a> Words<'a> {
         self.token.offset_from = from;
         self.token.offset_to = to;
         self.token.text.clear();
-        if self.analyzer.lowers() {
+        if self.analyzer.lowers() && !matches!(self.analyzer, Analyzer::Custom(_)) {
             lower_into(&self.text[from..to], &mut self.token.text);
         } else {
             self.token.text.push_str(&self.text[from..to]);
         }
     }
 
+    /// The next token of a custom analyzer.
+    fn custom(&mut self, custom: &Custom) -> bool {
+        loop {
+            let before = self.token.position;
+            let kind = match custom.tokenizer() {
+                CustomTokenizer::Standard(_) => match self.scanner.next() {
+                    Some((kind, from, to)) => {
+                        self.put(from, to);
+                        kind
+                    }
+                    None => return false,
+                },
+                CustomTokenizer::RavenStandard if self.standard(true) => Kind::Other,
+                CustomTokenizer::Whitespace if self.run(|character| !is_space(character)) => Kind::Other,
+                CustomTokenizer::Letter if self.run(is_letter) => Kind::Other,
+                CustomTokenizer::Keyword if self.at == 0 => {
+                    // One token, even of a text of nothing.
+                    self.at = usize::MAX;
+                    self.put(0, self.text.len());
+                    Kind::Other
+                }
+                _ => return false,
+            };
+            self.token.position = before;
+            if let Some(step) = custom.pass(kind, &mut self.token.text, &mut self.passing) {
+                self.token.position = before.wrapping_add(step);
+                if !is_too_long(&self.token.text) {
+                    return true;
+                }
+            }
+        }
+    }
+
     /// The next word of the standard grammar.
-    fn standard(&mut self) -> bool {
+    fn standard(&mut self, is_ravens: bool) -> bool {
         // RavenDB's own analyzer looks at the word before its ending is cut, and does not cut the word after one that it
         // leaves out.
-        let is_ravens = self.analyzer == Analyzer::RavenStandard;
         let mut after_stop = false;
         while let Some((kind, from, to)) = self.scanner.next() {
             self.token.position = self.token.position.wrapping_add(1);
             self.put(from, to);
+            if is_ravens && matches!(self.analyzer, Analyzer::Custom(_)) {
+                self.token.text = lower(&self.token.text);
+            }
             if is_ravens && is_stop_word(&self.token.text) {
                 // Nor does it leave a gap.
                 self.token.position = self.token.position.wrapping_sub(1);
@@ -246,7 +314,7 @@ impl<'a> Words<'a> {
             let (length, begin) = match self.gram {
                 Some(next) => next,
                 None => {
-                    if !self.standard() {
+                    if !self.standard(false) {
                         return false;
                     }
                     self.word.clone_from(&self.token.text);
@@ -281,7 +349,11 @@ impl TokenStream for Words<'_> {
         if self.text.starts_with(RAW_MARK) || self.analyzer.is_keyword() {
             return self.whole();
         }
-        match self.analyzer {
+        match &self.analyzer {
+            Analyzer::Custom(custom) => {
+                let custom = custom.clone();
+                self.custom(&custom)
+            }
             Analyzer::Whitespace | Analyzer::LowerCaseWhitespace => {
                 self.run(|character| !is_space(character))
             }
@@ -295,7 +367,10 @@ impl TokenStream for Words<'_> {
                 false
             }
             Analyzer::NGram => self.piece(),
-            _ => self.standard(),
+            analyzer => {
+                let is_ravens = *analyzer == Analyzer::RavenStandard;
+                self.standard(is_ravens)
+            }
         }
     }
 
@@ -325,7 +400,7 @@ impl Tokenizer for FieldTokenizer {
     type TokenStream<'a> = FieldWords<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> FieldWords<'a> {
-        let mut words = Words::new(self.analyzer, text);
+        let mut words = Words::new(self.analyzer.clone(), text);
         words.token.text = std::mem::take(&mut self.buffer);
         FieldWords { buffer: &mut self.buffer, words }
     }

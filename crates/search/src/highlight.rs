@@ -148,7 +148,7 @@ fn from_pieces(text: &str, place: &Place, wanted: &mut Vec<Wanted>) {
 
 fn find_marks(place: &Place, wanted: &[Wanted], text: &str) -> Vec<Mark> {
     // A text that is one term is marked by its words all the same.
-    let analyzer = if place.analyzer.is_keyword() { Analyzer::Standard } else { place.analyzer };
+    let analyzer = if place.analyzer.is_keyword() { Analyzer::Standard } else { place.analyzer.clone() };
     let mut tokens = analyzer.terms(text);
     if place.analyzer.is_keyword() {
         tokens.extend(place.analyzer.terms(text));

@@ -128,10 +128,10 @@ impl Layout {
         let terms = builder.add_text_field("terms", keyword_options());
         let words = builder.add_text_field("words", words_options("shared"));
         let columns = builder.add_json_field("columns", JsonObjectOptions::default().set_fast("raw"));
-        let shared_analyzer = Analyzer::of("__all_fields", &schema.all_fields)?;
+        let shared_analyzer = Analyzer::of("__all_fields", &schema.all_fields, &schema)?;
         let mut fields = HashMap::new();
         for (number, (name, options)) in schema.fields.iter().enumerate() {
-            let analyzer = Analyzer::of(name, options)?;
+            let analyzer = Analyzer::of(name, options, &schema)?;
             let place = own_place(&mut builder, number, name, options, analyzer);
             fields.insert(name.clone(), Arc::new(place));
         }
@@ -164,12 +164,12 @@ impl Layout {
             return Arc::clone(place);
         }
         let options = self.schema.all_fields.clone();
-        let analyzer = self.shared_analyzer;
+        let analyzer = self.shared_analyzer.clone();
         Arc::new(Place {
             name: name.to_owned(),
-            analyzer,
             options,
             terms: if analyzer.is_keyword() { self.terms } else { self.words },
+            analyzer,
             prefix: format!("{}{SEPARATOR}", name.replace(SEPARATOR, "\u{4}")),
             columns: shared_columns(name),
         })
@@ -201,9 +201,12 @@ impl Layout {
     pub(crate) fn tokenizers(&self) -> TokenizerManager {
         let manager = TokenizerManager::default();
         for place in self.fields.values() {
-            manager.register(&tokenizer_name(place.analyzer), FieldTokenizer::new(place.analyzer));
+            manager.register(
+                &tokenizer_name(&place.options, &place.analyzer),
+                FieldTokenizer::new(place.analyzer.clone()),
+            );
         }
-        manager.register("shared", SharedTokenizer(self.shared_analyzer));
+        manager.register("shared", SharedTokenizer(self.shared_analyzer.clone()));
         manager.register("keyword", FieldTokenizer::new(Analyzer::Keyword));
         manager
     }
@@ -221,7 +224,7 @@ fn own_place(
         // Nothing is ever added, but queries may ask.
         Indexing::No => builder.add_text_field(&terms_name, keyword_options()),
         _ if analyzer.is_keyword() => builder.add_text_field(&terms_name, keyword_options()),
-        _ => builder.add_text_field(&terms_name, words_options(&tokenizer_name(analyzer))),
+        _ => builder.add_text_field(&terms_name, words_options(&tokenizer_name(options, &analyzer))),
     };
     let mut column = |part| {
         let name = format!("{}{number}", PART_LETTERS[part as usize]);
@@ -259,8 +262,12 @@ fn shared_columns(name: &str) -> [Column; PARTS] {
     PART_LETTERS.map(|letter| Column::Shared(format!("{path}\u{5}{letter}")))
 }
 
-fn tokenizer_name(analyzer: Analyzer) -> String {
-    format!("{analyzer:?}")
+/// The name of a custom one says nothing of what it does: that may change, and what is indexed stays.
+fn tokenizer_name(options: &FieldOptions, analyzer: &Analyzer) -> String {
+    match (analyzer, &options.analyzer) {
+        (Analyzer::Custom(_), Some(name)) => format!("custom {}", name.to_lowercase()),
+        _ => format!("{analyzer:?}"),
+    }
 }
 
 fn keyword_options() -> TextOptions {
@@ -290,7 +297,7 @@ impl Tokenizer for SharedTokenizer {
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> SharedWords<'a> {
         let begin = text.find(SEPARATOR).map_or(0, |at| at + 1);
-        SharedWords { prefix: &text[..begin], words: Words::new(self.0, &text[begin..]) }
+        SharedWords { prefix: &text[..begin], words: Words::new(self.0.clone(), &text[begin..]) }
     }
 }
 

@@ -43,7 +43,8 @@ pub use facet::{Aggregate, FacetKind, FacetRange, FacetRequest, FacetResult, Fac
 pub use index::Index;
 pub use layout::KEY_FIELD;
 pub use options::{
-    FieldOptions, Indexing, Schema, SpatialKind, SpatialOptions, SpatialStrategy, TermVector, Units,
+    CustomAnalyzer, CustomFilter, CustomTokenizer, FieldOptions, Indexing, Schema, SpatialKind,
+    SpatialOptions, SpatialStrategy, TermVector, Units,
 };
 pub use query::{
     Bound, MoreLikeThis, MoreLikeThisSource, Operator, Query, Relation, Shape, SpatialQuery, Value,

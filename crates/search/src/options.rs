@@ -1,17 +1,83 @@
 //! What is known of an index's fields beforehand.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::error::Result;
 use crate::layout::Layout;
 
 /// The fields of an index. Fields that come up later and are not named here work with `all_fields`' options, only slower.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Schema {
     /// Options by field name.
     pub fields: BTreeMap<String, FieldOptions>,
     /// Options of the fields that are not named.
     pub all_fields: FieldOptions,
+    /// Analyzers that options may name beside those that are always there, by their names in lower case.
+    pub custom_analyzers: BTreeMap<String, CustomAnalyzer>,
+}
+
+/// An index remembers what this prints and is built anew when that changes. So it says which analyzers fields have, and not what a custom one does: a custom
+/// analyzer that changes leaves what is indexed as it is, as in RavenDB.
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("fields", &self.fields).field("all_fields", &self.all_fields).finish()
+    }
+}
+
+/// An analyzer made of a tokenizer of Lucene's and filters behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomAnalyzer {
+    /// What cuts the text.
+    pub tokenizer: CustomTokenizer,
+    /// What each token goes through, in order.
+    pub filters: Vec<CustomFilter>,
+}
+
+/// What cuts a text into tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustomTokenizer {
+    /// Words, numbers, host names and the like. Those of more UTF-16 units than this are left out.
+    Standard(u32),
+    /// RavenDB's standard analyzer, whole.
+    RavenStandard,
+    /// What stands between spaces.
+    Whitespace,
+    /// Runs of letters.
+    Letter,
+    /// The whole text.
+    Keyword,
+}
+
+/// What becomes of a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomFilter {
+    /// `'s` goes from words with an apostrophe, dots go from acronyms.
+    Standard,
+    /// It becomes lower-case.
+    LowerCase,
+    /// It goes when it is one of these words.
+    Stop {
+        /// They.
+        words: Vec<String>,
+        /// Whether case is of no matter.
+        ignores_case: bool,
+        /// Whether phrases notice the gap.
+        leaves_gaps: bool,
+    },
+    /// Its characters become what they look like in ASCII.
+    AsciiFolding,
+    /// Its letters of ISO Latin 1 lose their accents.
+    Latin1Accent,
+    /// It goes when it has fewer or more UTF-16 units.
+    Length {
+        /// At least.
+        min: u32,
+        /// At most.
+        max: u32,
+    },
+    /// It loses English endings, by Porter's algorithm.
+    PorterStem,
 }
 
 impl Schema {

@@ -11,7 +11,6 @@
 //! | number | words joined by `_` `-` `/` `.` `,`, every other one with a digit |
 //! | character | one of Chinese or Japanese |
 
-use super::WORD_UNITS_MAX;
 use super::characters::{is_digit, is_letter};
 
 /// What a word is, as far as it matters afterwards.
@@ -29,11 +28,13 @@ pub(super) enum Kind {
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    /// UTF-16 units that a word may have.
+    length_max: usize,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a str) -> Scanner<'a> {
-        Scanner { text, at: 0 }
+    pub(super) fn new(text: &'a str, length_max: usize) -> Scanner<'a> {
+        Scanner { text, at: 0, length_max }
     }
 
     /// The next word: its kind, where it begins and ends. Words that are too long are left out.
@@ -60,7 +61,7 @@ impl<'a> Scanner<'a> {
             let from = self.at;
             let (kind, end, to) = self.longest(word);
             self.at = end;
-            if to - from <= WORD_UNITS_MAX || self.text[from..to].encode_utf16().count() <= WORD_UNITS_MAX {
+            if to - from <= self.length_max || self.text[from..to].encode_utf16().count() <= self.length_max {
                 return Some((kind, from, to));
             }
         }

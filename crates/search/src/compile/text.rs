@@ -63,7 +63,11 @@ impl Compiler<'_> {
                 clauses.push((occur, self.folded_wildcard(place, place.analyzer.fold(word))));
                 continue;
             }
-            let tokens = place.analyzer.terms(word);
+            let mut tokens = place.analyzer.terms(word);
+            // Words one behind the other are asked for, whatever was left out between them.
+            for (position, token) in tokens.iter_mut().enumerate() {
+                token.position = position;
+            }
             match tokens.as_slice() {
                 // A stop word is found nowhere, so that nothing is found with all words.
                 [] if operator == Operator::And => return Box::new(EmptyQuery),

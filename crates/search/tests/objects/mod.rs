@@ -18,7 +18,7 @@ pub const MEMORY: usize = 20 << 20;
 pub fn schema(fields: &[(&str, FieldOptions)]) -> Schema {
     Schema {
         fields: fields.iter().map(|(name, options)| ((*name).to_owned(), options.clone())).collect(),
-        all_fields: FieldOptions::default(),
+        ..Schema::default()
     }
 }
 
