@@ -25,6 +25,9 @@ pub enum Error {
         /// The text that is wrong.
         text: Option<String>,
     },
+    /// A custom analyzer cannot be compiled: its code is wrong, or does what is not understood.
+    #[error("{0}")]
+    AnalyzerCompilation(String),
     /// The index is locked against changes.
     #[error("Cannot edit existing index {0} with lock mode LockedError")]
     Locked(String),

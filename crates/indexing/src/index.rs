@@ -147,6 +147,17 @@ impl Index {
         }))
     }
 
+    /// Goes on in the place of another one, which is the same but for how its fields are analyzed.
+    pub(crate) fn go_on_as(&self, other: &Index) {
+        self.is_paused.store(other.is_paused.load(Ordering::Acquire), Ordering::Release);
+        self.last_queried.store(other.last_queried.load(Ordering::Acquire), Ordering::Release);
+        if let Some(failure) =
+            other.failure.lock().clone().filter(|_| !self.is_faulty() && !other.is_faulty())
+        {
+            *self.failure.lock() = Some(failure);
+        }
+    }
+
     // ---- what it is ----
 
     /// Its number, which no other index of the database has or had.
@@ -823,6 +834,12 @@ impl Index {
     /// Makes durable what was indexed, and tells the etag up to which it needs none of the snapshot's tombstones, whatever happens.
     pub(crate) fn tombstones_done(&self, snapshot: &Snapshot) -> Result<Etag> {
         if self.plan.is_err() {
+            // They will not wait for it. Should it be of use again (its analyzer comes back), it begins anew: the lock keeps whoever opens it then apart.
+            let _files = self.files.lock();
+            if self.is_closed.load(Ordering::Acquire) {
+                return Err(Error::Closed(self.name()));
+            }
+            directory::delete(&self.directory)?;
             return Ok(Etag::MAX);
         }
         let mut files = self.files.lock();

@@ -12,6 +12,7 @@ use jackdaw_database::notifications::{Event, IndexChange, IndexChangeKind};
 use jackdaw_database::{Changed, CommitWatcher, Database, Etag, Transaction, clock, ids};
 use parking_lot::{Mutex, RwLock};
 
+use crate::analyzers::{self, AnalyzerDefinition, Analyzers, ServerAnalyzers};
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition, Explanation, Match};
 use crate::definition::{
     Difference, IndexDefinition, LockMode, Priority, REPLACEMENT_PREFIX, State, starts_with_ignoring_case,
@@ -36,11 +37,15 @@ const UNUSED_AFTER: Duration = Duration::from_secs(72 * 3600);
 pub struct Options {
     /// Bytes of memory for one batch of one index.
     pub batch_memory: usize,
+    /// Whether they wait until they are told to go on ([`Indexes::start_all`]): for who only wants their definitions.
+    pub is_paused: bool,
+    /// Custom analyzers of the server, for definitions of all its databases.
+    pub server_analyzers: Arc<ServerAnalyzers>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { batch_memory: 128 << 20 }
+        Options { batch_memory: 128 << 20, is_paused: false, server_analyzers: Arc::default() }
     }
 }
 
@@ -57,7 +62,9 @@ pub(crate) struct Inner {
     /// The directory of all indexes.
     pub(crate) root: PathBuf,
     set: RwLock<Set>,
-    /// Held while the set changes.
+    /// Custom analyzers of the database.
+    analyzers: RwLock<Arc<Analyzers>>,
+    /// Held while the set or the analyzers change.
     changing: Mutex<()>,
     next_id: AtomicU64,
     is_paused: AtomicBool,
@@ -163,21 +170,25 @@ impl Indexes {
         let ids: HashSet<IndexId> = records.iter().map(|record| record.id).collect();
         directory::clean(&root, &ids)?;
         let next_id = ids.iter().max().map_or(1, |id| id + 1);
+        let is_paused = options.is_paused;
+        let own = Analyzers::stored(&snapshot)?;
+        let analyzers = options.server_analyzers.with_own(&own);
         let inner = Arc::new(Inner {
             database: database.clone(),
             workers,
             options,
             root,
             set: RwLock::default(),
+            analyzers: RwLock::new(Arc::new(own)),
             changing: Mutex::new(()),
             next_id: AtomicU64::new(next_id),
-            is_paused: AtomicBool::new(false),
+            is_paused: AtomicBool::new(is_paused),
             is_closed: AtomicBool::new(false),
         });
         {
             let mut set = inner.set.write();
             for record in records {
-                let plan = plan_of(&record.content);
+                let plan = plan_of(&record.content, &analyzers);
                 if let Err(error) = &plan {
                     tracing::error!(index = %record.base_name(), %error, "its definition cannot be used");
                 }
@@ -226,9 +237,16 @@ impl Indexes {
     ///
     /// Errors: [`Error::InvalidDefinition`], [`Error::Compilation`], [`Error::NotSupported`], [`Error::Locked`]; those of storing.
     pub fn put(&self, definitions: Vec<IndexDefinition>) -> Result<Vec<Put>> {
-        let plans: Vec<Plan> = definitions.iter().map(Plan::of_static).collect::<Result<_>>()?;
+        // Without the lock: compiling takes its time.
+        let analyzers = self.inner.known_analyzers();
+        let plan = |definition| Plan::of_static(definition, &analyzers);
+        let mut plans: Vec<Plan> = definitions.iter().map(plan).collect::<Result<_>>()?;
         let _changing = self.inner.changing.lock();
         self.inner.check_open()?;
+        let now = self.inner.known_analyzers();
+        if now != analyzers {
+            plans = definitions.iter().map(|one| Plan::of_static(one, &now)).collect::<Result<_>>()?;
+        }
         let mut results = Vec::new();
         let mut steps = Vec::new();
         for (definition, plan) in definitions.into_iter().zip(plans) {
@@ -333,7 +351,7 @@ impl Indexes {
         if record.state == State::Error {
             record.state = State::Normal;
         }
-        let plan = plan_of(&record.content);
+        let plan = plan_of(&record.content, &self.inner.known_analyzers());
         let stored = record.clone();
         let job = move |transaction: &mut Transaction<'_>| {
             store::delete(transaction, old_id)?;
@@ -346,6 +364,82 @@ impl Indexes {
         self.inner.set.write().add(index.clone());
         old.delete_files();
         index.wake();
+        Ok(())
+    }
+
+    // ---- custom analyzers ----
+
+    /// The custom analyzers, by name.
+    pub fn analyzers(&self) -> Vec<AnalyzerDefinition> {
+        self.inner.analyzers.read().list()
+    }
+
+    /// Makes or changes custom analyzers, all of them or none. What is indexed stays as it is; what comes, and queries, go by the new ones. Blocks until it is durable.
+    ///
+    /// Errors: [`Error::InvalidDefinition`], [`Error::AnalyzerCompilation`]; those of storing.
+    pub fn put_analyzers(&self, definitions: Vec<AnalyzerDefinition>) -> Result<()> {
+        let _changing = self.inner.changing.lock();
+        self.inner.check_open()?;
+        let analyzers = self.inner.analyzers.read().with(&definitions)?;
+        let names: Vec<String> = definitions.iter().map(|one| one.name.to_lowercase()).collect();
+        let job = move |transaction: &mut Transaction<'_>| {
+            transaction.next_index();
+            analyzers::put(transaction, &definitions)
+        };
+        self.inner.database.submit(job).wait()?;
+        *self.inner.analyzers.write() = Arc::new(analyzers);
+        self.reopen_those_of(&names)
+    }
+
+    /// Deletes a custom analyzer; whether there was one. Indexes that name it cannot be used until there is one of its name again. Blocks until it is durable.
+    ///
+    /// Errors: those of storing.
+    pub fn delete_analyzer(&self, name: &str) -> Result<bool> {
+        let _changing = self.inner.changing.lock();
+        self.inner.check_open()?;
+        let Some(analyzers) = self.inner.analyzers.read().without(name) else { return Ok(false) };
+        let key = name.to_lowercase();
+        let names = [key.clone()];
+        let job = move |transaction: &mut Transaction<'_>| {
+            transaction.next_index();
+            analyzers::delete(transaction, &key)
+        };
+        self.inner.database.submit(job).wait()?;
+        *self.inner.analyzers.write() = Arc::new(analyzers);
+        self.reopen_those_of(&names)?;
+        Ok(true)
+    }
+
+    /// Analyzers of the server have changed, those of these names. Blocks on the disk.
+    ///
+    /// Errors: those of reading.
+    pub fn server_analyzers_changed(&self, names: &[String]) -> Result<()> {
+        let names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        let _changing = self.inner.changing.lock();
+        self.inner.check_open()?;
+        self.reopen_those_of(&names)
+    }
+
+    /// Opens the indexes anew that name one of these analyzers. The caller holds the lock.
+    fn reopen_those_of(&self, names: &[String]) -> Result<()> {
+        let analyzers = self.inner.known_analyzers();
+        for old in self.list() {
+            let Some(definition) = old.given_definition() else { continue };
+            if !analyzers::names_any(&definition, names) {
+                continue;
+            }
+            let plan = Plan::of_static(&definition, &analyzers);
+            if let Err(error) = &plan {
+                tracing::warn!(index = %old.name(), %error, "it cannot be used any more");
+            }
+            old.close();
+            let snapshot = self.inner.database.read()?;
+            let index = Index::new((*old.record()).clone(), plan, &self.inner, &snapshot)?;
+            drop(snapshot);
+            index.go_on_as(&old);
+            self.inner.set.write().add(index.clone());
+            index.wake();
+        }
         Ok(())
     }
 
@@ -657,6 +751,11 @@ impl Inner {
         self.is_paused.load(Ordering::Acquire)
     }
 
+    /// Custom analyzers that definitions may name.
+    fn known_analyzers(&self) -> Analyzers {
+        self.options.server_analyzers.with_own(&self.analyzers.read())
+    }
+
     fn check_open(&self) -> Result<()> {
         match self.is_closed.load(Ordering::Acquire) {
             true => Err(Error::Database(jackdaw_database::Error::Closed(self.database.name().to_owned()))),
@@ -792,9 +891,9 @@ impl Inner {
     }
 }
 
-fn plan_of(content: &Content) -> Result<Plan> {
+fn plan_of(content: &Content, analyzers: &Analyzers) -> Result<Plan> {
     match content {
-        Content::Static(definition) => Plan::of_static(definition),
+        Content::Static(definition) => Plan::of_static(definition, analyzers),
         Content::Auto(definition) => Plan::of_auto(definition),
     }
 }

@@ -12,6 +12,7 @@
 //! - Nothing polls: an index that has nothing to do costs no time, one that was never used has no file open.
 #![forbid(unsafe_code)]
 
+mod analyzers;
 pub mod auto;
 mod batch;
 pub mod definition;
@@ -33,6 +34,7 @@ mod view;
 mod waiting;
 mod workers;
 
+pub use analyzers::{AnalyzerDefinition, ServerAnalyzers};
 pub use definition::IndexDefinition;
 pub use error::{Error, Result};
 pub use index::{Index, Status};

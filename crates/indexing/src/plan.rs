@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackdaw_functions::{Collections, CompileError, Map, Reduce, SourceKind};
 use jackdaw_search as search;
 
+use crate::analyzers::Analyzers;
 use crate::auto::{ALL_DOCUMENTS, AutoDefinition};
 use crate::definition::{
     ALL_FIELDS, Configuration, FieldIndexing, FieldOptions, FieldStorage, IndexDefinition, SpatialOptions,
@@ -142,7 +143,7 @@ impl Plan {
     }
 
     /// Errors: [`Error::Compilation`], [`Error::NotSupported`], [`Error::InvalidOperation`] for settings.
-    pub(crate) fn of_static(definition: &IndexDefinition) -> Result<Plan> {
+    pub(crate) fn of_static(definition: &IndexDefinition, analyzers: &Analyzers) -> Result<Plan> {
         definition.check()?;
         let settings = definition.settings()?;
         if let Some(assembly) = definition.additional_assemblies.first() {
@@ -243,6 +244,7 @@ impl Plan {
             .map(|(name, options)| (name.clone(), options.or(&defaults)))
             .collect();
         let mut schema = schema(&by_name, &defaults, &settings);
+        add_custom_analyzers(&mut schema, analyzers);
         check_analyzers(&schema)?;
         if field_names.len() <= OWN_FIELDS_MAX {
             for name in &field_names {
@@ -386,6 +388,16 @@ fn check_same_fields(definition: &IndexDefinition, maps: &[(&String, Map)]) -> R
     Ok(())
 }
 
+/// Those that options name.
+fn add_custom_analyzers(schema: &mut search::Schema, analyzers: &Analyzers) {
+    let all = schema.fields.values().chain([&schema.all_fields]);
+    let named = all.filter_map(|options| {
+        let name = options.analyzer.as_ref()?;
+        Some((name.to_lowercase(), analyzers.get(name)?.clone()))
+    });
+    schema.custom_analyzers = named.collect();
+}
+
 fn check_analyzers(schema: &search::Schema) -> Result<()> {
     schema.check().map_err(|error| Error::Compilation {
         message: error.to_string(),
@@ -405,6 +417,7 @@ fn schema(
             .map(|(name, options)| (name.clone(), search_options(options, settings)))
             .collect(),
         all_fields: search_options(defaults, settings),
+        ..search::Schema::default()
     }
 }
 
