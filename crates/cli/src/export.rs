@@ -9,10 +9,13 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use jackdaw_database::{Database, DatabaseOptions};
+use jackdaw_indexing::Indexes;
+use jackdaw_server::dumps::{analyzers_of_record, index_items};
 use jackdaw_smuggler::{DumpCompression, ExportOptions, ExportReport, Progress, export};
 use serde::Serialize;
 
 use crate::bytes;
+use crate::indexes::indexes_of;
 use crate::output;
 use crate::progress::Shown;
 use crate::remote::DatabaseUrl;
@@ -34,6 +37,12 @@ pub(crate) struct Arguments {
     /// Export tombstones too
     #[arg(long)]
     tombstones: bool,
+    /// Leave out definitions of indexes
+    #[arg(long)]
+    no_indexes: bool,
+    /// Leave out the analyzers of their fields
+    #[arg(long)]
+    remove_analyzers: bool,
     /// Leave out identities
     #[arg(long)]
     no_identities: bool,
@@ -55,10 +64,11 @@ enum Compression {
 }
 
 impl Arguments {
-    fn options(&self, name: &str) -> ExportOptions {
+    fn options(&self, name: &str, indexes: &Indexes) -> ExportOptions {
         ExportOptions {
             documents: true,
             tombstones: self.tombstones,
+            indexes: (!self.no_indexes).then(|| index_items(indexes, self.remove_analyzers)),
             identities: !self.no_identities,
             compare_exchange: !self.no_compare_exchange,
             collections: self.only.clone(),
@@ -67,7 +77,11 @@ impl Arguments {
                 Compression::Zstd => DumpCompression::Zstd,
                 Compression::None => DumpCompression::None,
             },
-            database_record: Some(serde_json::json!({ "DatabaseName": name }).to_string().into_bytes()),
+            database_record: Some(
+                serde_json::json!({ "DatabaseName": name, "Analyzers": analyzers_of_record(indexes) })
+                    .to_string()
+                    .into_bytes(),
+            ),
         }
     }
 }
@@ -84,7 +98,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let name = directory.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let database = Database::open(directory, &name, DatabaseOptions::default())
         .with_context(|| format!("cannot open the database {}", directory.display()))?;
-    let options = arguments.options(&name);
+    let indexes = indexes_of(&database)?;
+    let options = arguments.options(&name, &indexes);
     let progress = Progress::default();
     let count = database.read()?.document_count()?;
     let shown = Shown::export(&name, &progress, count);
@@ -94,6 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         export_to_file(&database, &arguments.file, &options, &progress)
     };
     drop(shown);
+    indexes.close();
     database.close().context("cannot close the database")?;
     let findings = Findings { report: outcome?, seconds: started.elapsed().as_secs_f64() };
     if arguments.file.as_os_str() != "-" {
@@ -110,11 +126,12 @@ fn run_remote(url: &DatabaseUrl, arguments: &Arguments) -> Result<ExitCode> {
     let mut types = vec!["DatabaseRecord", "Documents"];
     let also = [
         (arguments.tombstones, "Tombstones"),
+        (!arguments.no_indexes, "Indexes"),
         (!arguments.no_identities, "Identities"),
         (!arguments.no_compare_exchange, "CompareExchange"),
     ];
     types.extend(also.iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| *name));
-    let options = serde_json::json!({ "OperateOnTypes": types.join(","), "Collections": arguments.only });
+    let options = serde_json::json!({ "OperateOnTypes": types.join(","), "Collections": arguments.only, "RemoveAnalyzers": arguments.remove_analyzers });
     let mut dump = url.export(&options)?;
     if arguments.file.as_os_str() == "-" {
         io::copy(&mut dump, &mut io::stdout().lock()).context("the dump could not be taken whole")?;
@@ -157,11 +174,19 @@ struct Findings {
 
 impl output::Findings for Findings {
     fn text(&self) -> String {
-        let ExportReport { documents, text_bytes, tombstones, identities, compare_exchange, last_etag } =
-            self.report;
+        let ExportReport {
+            documents,
+            text_bytes,
+            tombstones,
+            indexes,
+            identities,
+            compare_exchange,
+            last_etag,
+        } = self.report;
         output::aligned(&[
             ("documents", format!("{documents} ({} of text)", bytes::size(text_bytes))),
             ("tombstones", tombstones.to_string()),
+            ("indexes", indexes.to_string()),
             ("identities", identities.to_string()),
             ("compare-exchange", compare_exchange.to_string()),
             ("last etag", last_etag.to_string()),
@@ -177,6 +202,7 @@ impl Serialize for Findings {
             "documents": report.documents,
             "text_bytes": report.text_bytes,
             "tombstones": report.tombstones,
+            "indexes": report.indexes,
             "identities": report.identities,
             "compare_exchange": report.compare_exchange,
             "last_etag": report.last_etag,

@@ -9,6 +9,7 @@ mod bytes;
 mod exit;
 mod export;
 mod import;
+mod indexes;
 mod output;
 mod progress;
 mod remote;

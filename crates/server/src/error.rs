@@ -264,6 +264,7 @@ impl From<IndexingError> for WireError {
                 .error(message)
                 .with("IndexDefinitionProperty", property)
                 .with("ProblematicText", text),
+            IndexingError::AnalyzerCompilation(_) => ErrorKind::AnalyzerCompilation.error(message),
             IndexingError::Locked(_) => ErrorKind::IndexCreation.error(message),
             IndexingError::InvalidOperation(_) | IndexingError::Errored(_) | IndexingError::Closed(_) => {
                 ErrorKind::InvalidOperation.error(message)

@@ -19,6 +19,7 @@
 //! | requests, query strings, bodies | `request`, `query_string`, `body` |
 //! | answers, compression, errors | `response`, `compression`, `error` |
 //! | databases: records, loading, deleting | `databases` |
+//! | definitions of indexes in dumps | `dumps` |
 //! | work that goes on after its request | `operations` |
 //! | WebSockets and their heartbeat | `websocket` |
 //! | one file for each area of the API | `endpoints` |
@@ -33,6 +34,7 @@ mod compression;
 mod connection;
 mod contexts;
 mod databases;
+pub mod dumps;
 mod endpoints;
 mod error;
 mod json_text;

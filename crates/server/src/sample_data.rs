@@ -1,10 +1,12 @@
-//! The sample database Northwind, built into the binary.
+//! The sample database Northwind, built into the binary: documents and indexes.
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
 use jackdaw_database::{Database, IncomingDocument, PutOptions};
 use jackdaw_document::Context;
+use jackdaw_indexing::{IndexDefinition, Indexes};
+use serde_json::Value;
 
 use crate::contexts::with_context;
 use crate::error::{ErrorKind, Result};
@@ -21,7 +23,21 @@ const FILES: &[&[u8]] = &[
     include_bytes!("../../../samples/northwind/suppliers.ndjson.gz"),
 ];
 
-/// Puts all of it into an empty database, in one transaction. Blocks until it is durable.
+/// The indexes that newcomers' queries are asked of, as clients would put them.
+const INDEXES: &str = include_str!("../../../samples/northwind/indexes.json");
+
+/// Puts the indexes. Blocks until that is durable.
+///
+/// Errors: those of storing, and that one of the names is an index that is locked.
+pub(crate) fn load_indexes(indexes: &Indexes) -> Result<()> {
+    let wrong = |error: String| ErrorKind::Internal.error(format!("the sample's indexes: {error}"));
+    let definitions: Vec<Value> = serde_json::from_str(INDEXES).map_err(|error| wrong(error.to_string()))?;
+    let definitions: Result<Vec<_>, _> = definitions.iter().map(IndexDefinition::from_json).collect();
+    indexes.put(definitions.map_err(|error| wrong(error.to_string()))?)?;
+    Ok(())
+}
+
+/// Puts all documents into an empty database, in one transaction. Blocks until it is durable.
 ///
 /// Errors: the database has documents; those of storing.
 pub(crate) fn load(database: &Database) -> Result<()> {

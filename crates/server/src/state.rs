@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use http::{HeaderMap, header};
+use jackdaw_indexing::{AnalyzerDefinition, ServerAnalyzers};
 use tokio_util::sync::CancellationToken;
 
 use crate::body::BodyLimits;
@@ -23,6 +24,7 @@ use crate::wire::client_configuration::ClientConfiguration;
 const SERVER_ID: &str = "server-id";
 const TOPOLOGY_ID: &str = "topology-id";
 const CLIENT_CONFIGURATION: &str = "client-configuration";
+const ANALYZERS: &str = "analyzers";
 
 /// The server: its settings, databases and counters.
 pub(crate) struct ServerState {
@@ -38,6 +40,7 @@ pub(crate) struct ServerState {
     databases: Arc<Databases>,
     operations: Arc<Operations>,
     client_configuration: ArcSwapOption<ClientConfiguration>,
+    analyzers: Arc<ServerAnalyzers>,
     server_id: String,
     topology_id: String,
     log: LogControl,
@@ -49,8 +52,12 @@ impl ServerState {
     pub(crate) fn open(settings: Settings, bound_url: String, log: LogControl) -> Result<ServerState> {
         let system = Arc::new(SystemStore::open(&settings.data_dir.join("System"))?);
         let metrics = Arc::new(Metrics::default());
+        let stored = system.get::<Vec<AnalyzerDefinition>>(ANALYZERS)?.unwrap_or_default();
+        let analyzers = Arc::new(ServerAnalyzers::stored(stored));
         let index_options = jackdaw_indexing::Options {
+            server_analyzers: analyzers.clone(),
             batch_memory: usize::try_from(settings.index_batch_memory).unwrap_or(usize::MAX),
+            ..jackdaw_indexing::Options::default()
         };
         let databases = Databases::open(
             settings.data_dir.join("Databases"),
@@ -80,6 +87,7 @@ impl ServerState {
             connections: Connections::new(patience),
             heartbeat: Heartbeat::default(),
             databases: Arc::new(databases),
+            analyzers,
             operations: Arc::default(),
             stopping: CancellationToken::new(),
             metrics,
@@ -171,6 +179,23 @@ impl ServerState {
     /// What clients of all databases are told to do, unless their database says otherwise.
     pub(crate) fn client_configuration(&self) -> Option<Arc<ClientConfiguration>> {
         self.client_configuration.load_full()
+    }
+
+    /// Custom analyzers of all databases.
+    pub(crate) fn analyzers(&self) -> &ServerAnalyzers {
+        &self.analyzers
+    }
+
+    /// Puts custom analyzers of all databases, and deletes one. Blocks on the disk.
+    pub(crate) fn change_analyzers(&self, put: &[AnalyzerDefinition], delete: Option<&str>) -> Result<()> {
+        self.analyzers.change(put, delete, |all| self.system.put(ANALYZERS, &all))?;
+        let names: Vec<String> =
+            put.iter().map(|one| one.name.clone()).chain(delete.map(str::to_owned)).collect();
+        // A database that is not loaded finds them when it is.
+        for database in self.databases.all().iter().filter_map(|entry| entry.if_loaded()) {
+            database.indexes().server_analyzers_changed(&names)?;
+        }
+        Ok(())
     }
 
     /// Stores a new configuration for clients. Blocks on the disk.

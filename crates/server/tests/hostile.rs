@@ -326,6 +326,22 @@ fn sample_data_goes_into_an_empty_database_only() {
     );
     let page = server.get("/databases/n/collections/docs?name=products&start=70&pageSize=10").json();
     assert_eq!(page["Results"].as_array().map(Vec::len), Some(7));
+    assert_eq!(server.get("/databases/n/indexes?namesOnly=true").json()["Results"], json!([]));
+    server.create_database("i");
+    assert_eq!(server.request("POST", "/databases/i/studio/sample-data", "").status, 204);
+    let names = server.get("/databases/i/indexes?namesOnly=true").json();
+    assert_eq!(names["Results"], json!(["Orders/ByCompany", "Orders/Totals", "Product/Search"]));
+    let query = |query: &str| {
+        let query = json!({ "Query": query, "WaitForNonStaleResults": true, "WaitForNonStaleResultsTimeout": "00:01:00" });
+        server.request("POST", "/databases/i/queries", &query.to_string()).json()
+    };
+    let best = query("from index 'Orders/ByCompany' order by Total as double desc limit 1");
+    assert_eq!(
+        (&best["TotalResults"], &best["Results"][0]["Company"]),
+        (&json!(89), &json!("companies/63-A"))
+    );
+    assert_eq!(query("from index 'Orders/Totals'")["TotalResults"], 830);
+    assert_eq!(query("from index 'Product/Search' where search(Name, 'sauce')")["TotalResults"], 2);
     for database in ["n", "x"] {
         let refused = server.request("POST", &format!("/databases/{database}/studio/sample-data"), "");
         assert_eq!((refused.status, refused.error_type().as_str()), (500, "InvalidOperationException"));

@@ -157,3 +157,220 @@ fn changes_of_indexes_are_told() {
     assert_eq!(all.message(), told("BatchCompleted"));
     assert_eq!(one.messages(), [] as [Value; 0]);
 }
+
+// ---- custom analyzers ----
+
+fn put_analyzer(server: &TestServer, name: &str, code: &str) -> support::Answer {
+    let body = json!({ "Analyzers": [{ "Name": name, "Code": code }] });
+    server.request("PUT", "/databases/x/admin/analyzers", &body.to_string())
+}
+
+/// An analyzer whose `TokenStream` is this.
+fn analyzer(name: &str, body: &str) -> String {
+    format!(
+        "using System.IO; using Lucene.Net.Analysis;
+         public class {name} : Analyzer {{ public override TokenStream TokenStream(string f, TextReader reader) {{ {body} }} }}"
+    )
+}
+
+fn put_documents(server: &TestServer, documents: &[Value]) {
+    let commands: Vec<Value> = documents
+        .iter()
+        .enumerate()
+        .map(|(at, document)| {
+            let mut document = document.clone();
+            document["@metadata"] = json!({ "@collection": "T" });
+            json!({ "Type": "PUT", "Id": format!("t/{}", at + 1), "Document": document })
+        })
+        .collect();
+    let url = "/databases/x/bulk_docs?waitForIndexesTimeout=00:01:00&waitForIndexThrow=true";
+    let answer = server.request("POST", url, &json!({ "Commands": commands }).to_string());
+    assert_eq!(answer.status, 201, "{}", answer.text());
+}
+
+fn terms(server: &TestServer, index: &str, field: &str) -> Vec<String> {
+    let answer = server.get(&format!("/databases/x/indexes/terms?name={index}&field={field}&pageSize=1024"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    serde_json::from_value(answer.json()["Terms"].clone()).unwrap()
+}
+
+/// Ids that a query finds, without what they begin with.
+fn found(server: &TestServer, query: &str) -> String {
+    let answer = server.request("POST", "/databases/x/queries", &json!({ "Query": query }).to_string());
+    assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+    let results = answer.json()["Results"].clone();
+    let ids = results
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["@metadata"]["@id"].as_str().unwrap()[2..].to_owned());
+    ids.collect()
+}
+
+/// Classes as users write them, and what RavenDB 5.4 made of texts with them.
+fn reference() -> Value {
+    serde_json::from_str(include_str!("../../functions/tests/data/custom_analyzers.json")).unwrap()
+}
+
+#[test]
+fn custom_analyzers_give_the_terms_of_the_reference() {
+    let server = started();
+    let reference = reference();
+    let texts = reference["texts"].as_array().unwrap();
+    let fields: Vec<String> = (0..texts.len()).map(|at| format!("d.t{at}")).collect();
+    let map = format!("from d in docs.T select new {{ {} }}", fields.join(", "));
+    let cases = reference["analyzers"].as_array().unwrap();
+    for case in cases {
+        let (name, code) = (case["name"].as_str().unwrap(), case["code"].as_str().unwrap());
+        let answer = put_analyzer(&server, name, code);
+        assert_eq!(answer.status, 201, "{name}: {}", answer.text());
+        let fields = json!({ "__all_fields": { "Analyzer": name, "Indexing": "Search" } });
+        let answer = define(&server, json!({ "Name": name, "Maps": [map], "Fields": fields }));
+        assert_eq!(answer.status, 201, "{name}: {}", answer.text());
+    }
+    let mut document = json!({});
+    for (at, text) in texts.iter().enumerate() {
+        document[format!("t{at}")] = text.clone();
+    }
+    put_documents(&server, &[document]);
+    let mut failures = Vec::new();
+    for case in cases {
+        let name = case["name"].as_str().unwrap();
+        for (at, text) in texts.iter().enumerate() {
+            let terms = json!(terms(&server, name, &format!("t{at}")));
+            if terms != case["terms"][at] {
+                failures.push(format!("{name} on {text}: {terms}, not {}", case["terms"][at]));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn fields_of_custom_analyzers_are_queried_as_in_the_reference() {
+    let server = started();
+    let reference = reference()["queried"].clone();
+    let analyzers = reference["analyzers"].as_array().unwrap();
+    for case in analyzers {
+        let (name, code) = (case["name"].as_str().unwrap(), case["code"].as_str().unwrap());
+        assert_eq!(put_analyzer(&server, name, code).status, 201);
+        let fields = json!({ "t": { "Analyzer": name, "Indexing": "Search" } });
+        let maps = ["from d in docs.T select new { d.t }"];
+        assert_eq!(define(&server, json!({ "Name": name, "Maps": maps, "Fields": fields })).status, 201);
+    }
+    let documents: Vec<Value> =
+        reference["documents"].as_array().unwrap().iter().map(|text| json!({ "t": text })).collect();
+    put_documents(&server, &documents);
+    let mut failures = Vec::new();
+    for query in reference["queries"].as_array().unwrap() {
+        let condition = query["where"].as_str().unwrap();
+        for (index, expected) in query["found"].as_object().unwrap() {
+            let found = found(&server, &format!("from index '{index}' where {condition}"));
+            let mut sides = [found, expected.as_str().unwrap().to_owned()];
+            if !condition.contains("order by") {
+                sides = sides.map(|ids| {
+                    let mut ids: Vec<char> = ids.chars().collect();
+                    ids.sort_unstable();
+                    ids.into_iter().collect()
+                });
+            }
+            if sides[0] != sides[1] {
+                failures.push(format!("{index}, {condition}: {:?}, not {:?}", sides[0], sides[1]));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_changed_analyzer_leaves_what_is_indexed_and_serves_what_comes() {
+    let mut server = started();
+    assert_eq!(
+        put_analyzer(
+            &server,
+            "Mine",
+            &analyzer("Mine", "return new LowerCaseFilter(new KeywordTokenizer(reader));")
+        )
+        .status,
+        201
+    );
+    let fields = json!({ "t": { "Analyzer": "mine" } });
+    let index = json!({ "Name": "I", "Maps": ["from d in docs.T select new { d.t }"], "Fields": fields });
+    assert_eq!(define(&server, index).status, 201);
+    put_documents(&server, &[json!({ "t": "Two Words" })]);
+    assert_eq!(terms(&server, "I", "t"), ["two words"]);
+    assert_eq!(
+        put_analyzer(&server, "Mine", &analyzer("Mine", "return new WhitespaceTokenizer(reader);")).status,
+        201
+    );
+    assert_eq!(terms(&server, "I", "t"), ["two words"]);
+    assert_eq!(found(&server, "from index 'I' where search(t, 'Two')"), "");
+    put_documents(&server, &[json!({ "t": "Two Words" }), json!({ "t": "Other Words" })]);
+    assert_eq!(terms(&server, "I", "t"), ["Other", "Two", "Words"]);
+    assert_eq!(found(&server, "from index 'I' where search(t, 'Two')"), "1");
+    server.restart();
+    assert_eq!(terms(&server, "I", "t"), ["Other", "Two", "Words"]);
+    let listed = server.get("/databases/x/analyzers").json();
+    assert_eq!(listed["Analyzers"][0]["Name"], "Mine");
+    assert_eq!(server.get("/databases/x/admin/record").json()["Analyzers"]["Mine"], listed["Analyzers"][0]);
+
+    // Without it the index says why it answers nothing; documents are stored as ever.
+    assert_eq!(server.request("DELETE", "/databases/x/admin/analyzers?name=MINE", "").status, 204);
+    let answer = server.request("POST", "/databases/x/queries", r#"{"Query":"from index 'I'"}"#);
+    assert!(
+        answer.status >= 500 && answer.text().contains("Cannot find analyzer type 'mine'"),
+        "{}",
+        answer.text()
+    );
+    let deleted = server.request("DELETE", "/databases/x/docs?id=t/2", "");
+    assert_eq!(deleted.status, 204);
+    // Back again, it is built anew.
+    assert_eq!(
+        put_analyzer(&server, "Mine", &analyzer("Mine", "return new LowerCaseTokenizer(reader);")).status,
+        201
+    );
+    put_documents(&server, &[json!({ "t": "Two Words" })]);
+    assert_eq!(terms(&server, "I", "t"), ["two", "words"]);
+}
+
+#[test]
+fn what_is_no_analyzer_is_refused() {
+    let server = started();
+    let fine = analyzer("Mine", "return new KeywordTokenizer(reader);");
+    for (name, code, kind, message) in [
+        (
+            "Mine",
+            fine.replace("return", "retrun"),
+            "AnalyzerCompilationException",
+            "Failed to compile analyzer 'Mine': line",
+        ),
+        (
+            "Other",
+            fine.clone(),
+            "AnalyzerCompilationException",
+            "Could not find type 'Other' in given assembly",
+        ),
+        (
+            "Mine",
+            analyzer("Mine", "return new NGramTokenFilter(new KeywordTokenizer(reader), 2, 3);"),
+            "AnalyzerCompilationException",
+            "NGramTokenFilter",
+        ),
+        ("", fine.clone(), "ArgumentException", "Analyzer must have a 'Name' field."),
+        ("Mine", String::new(), "ArgumentException", "Analyzer must have a 'Code' field."),
+    ] {
+        let answer = put_analyzer(&server, name, &code);
+        assert_eq!((answer.status, answer.error_type().as_str()), (500, kind), "{}", answer.text());
+        assert!(answer.text().contains(message), "{}", answer.text());
+    }
+    // Of several, all or none.
+    let both =
+        json!({ "Analyzers": [{ "Name": "Mine", "Code": fine }, { "Name": "B", "Code": "class B { }" }] });
+    assert_eq!(server.request("PUT", "/databases/x/admin/analyzers", &both.to_string()).status, 500);
+    assert_eq!(server.get("/databases/x/analyzers").json()["Analyzers"], json!([]));
+    assert_eq!(server.request("PUT", "/databases/x/admin/analyzers", "{}").status, 500);
+    assert_eq!(server.request("DELETE", "/databases/x/admin/analyzers?name=Nope", "").status, 204);
+    let index = json!({ "Name": "I", "Maps": ["from d in docs.T select new { d.t }"], "Fields": { "t": { "Analyzer": "Mine" } } });
+    let answer = define(&server, index);
+    assert!(answer.text().contains("Cannot find analyzer type 'Mine' for field"), "{}", answer.text());
+}

@@ -219,3 +219,105 @@ fn a_killed_import_ends() {
     assert_eq!((answer.status, answer.error_type().as_str()), (500, "OperationCanceledException"));
     assert_eq!(server.get("/databases/db/operations/state?id=9").json()["Status"], "Canceled");
 }
+
+#[test]
+fn definitions_of_indexes_go_with_a_dump() {
+    let server = server();
+    let code = "using System.IO; using Lucene.Net.Analysis; public class Mine : Analyzer { \
+        public override TokenStream TokenStream(string f, TextReader r) { return new WhitespaceTokenizer(r); } }";
+    let analyzers = json!({ "Analyzers": [{ "Name": "Mine", "Code": code }] });
+    assert_eq!(server.request("PUT", "/databases/db/admin/analyzers", &analyzers.to_string()).status, 201);
+    let fields = json!({ "n": { "Analyzer": "Mine", "Storage": "Yes" } });
+    let indexes = json!({ "Indexes": [
+        { "Name": "A", "Maps": ["from d in docs.Even select new { d.n }"], "Fields": fields, "Priority": "High", "LockMode": "LockedError" },
+        { "Name": "B", "Maps": ["map('Odd', d => ({ n: d.n }))"], "State": "Disabled" },
+    ] });
+    let put = server.request("PUT", "/databases/db/admin/indexes", &indexes.to_string());
+    assert_eq!(put.status, 201, "{}", put.text());
+    assert_eq!(import(&server, "format=lines", lines(10).as_bytes()).status, 200);
+    let automatic = r#"{"Query":"from Even where n = 2"}"#;
+    assert_eq!(server.request("POST", "/databases/db/queries", automatic).status, 200);
+
+    let export = |options: Value| {
+        let answer =
+            server.request("POST", "/databases/db/smuggler/export?operationId=9", &options.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        gunzip(&answer.body)
+    };
+    let dump = export(json!({}));
+    let items = dump["Indexes"].as_array().expect("indexes").clone();
+    let names: Vec<&Value> = items.iter().map(|item| &item["IndexDefinition"]["Name"]).collect();
+    assert_eq!(names, ["A", "B"]);
+    assert_eq!((&items[0]["Type"], &items[1]["Type"]), (&json!("Map"), &json!("JavaScriptMap")));
+    assert_eq!(dump["DatabaseRecord"]["Analyzers"]["Mine"]["Code"], code);
+    let state = server.get("/databases/db/operations/state?id=9").json();
+    assert_eq!(state["Result"]["Indexes"]["ReadCount"], 2);
+    assert!(export(json!({ "OperateOnTypes": "Documents" })).get("Indexes").is_none());
+    let without = export(json!({ "OperateOnTypes": "Indexes", "RemoveAnalyzers": true }));
+    assert_eq!(without["Indexes"][0]["IndexDefinition"]["Fields"]["n"]["Analyzer"], Value::Null);
+
+    let definitions = |database: &str| {
+        let mut all = server.get(&format!("/databases/{database}/indexes")).json()["Results"].clone();
+        all.as_array_mut().expect("indexes").retain(|index| index["Type"] != "AutoMap");
+        all
+    };
+    let taken = |database: &str, options: Value, dump: &Value| {
+        server.create_database(database);
+        let url = format!("/databases/{database}/smuggler/import?operationId=7");
+        let answer =
+            multipart(&server, &url, Some(options.to_string().as_bytes()), dump.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    };
+    let result = taken("whole", json!({}), &dump);
+    assert_eq!((&result["Indexes"]["ReadCount"], &result["Indexes"]["ErroredCount"]), (&json!(2), &json!(0)));
+    assert_eq!(result["Indexes"]["Skipped"], false);
+    assert_eq!(definitions("whole"), definitions("db"));
+
+    // What is refused is told, and the rest comes in: a bad function, an analyzer that is not there, one of a kind that is not supported, one that only queries make.
+    let mut bad = dump.clone();
+    let more = json!([
+        { "Type": "Map", "IndexDefinition": { "Name": "Bad", "Maps": ["from d in docs.Even select d.n.Foo(("] } },
+        { "Type": "AutoMap", "IndexDefinition": { "Name": "Auto/Even/Byn", "Collections": ["Even"] } },
+        { "Type": "Map", "IndexDefinition": { "Name": "Counters", "Maps": ["from c in counters.Even select new { c.Name }"] } },
+    ]);
+    let list = bad["Indexes"].as_array_mut().expect("indexes");
+    more.as_array().expect("items").iter().rev().for_each(|item| list.insert(0, item.clone()));
+    let result = taken("bad", json!({ "OperateOnTypes": "Documents,Indexes" }), &bad);
+    let (read, errored) = (&result["Indexes"]["ReadCount"], &result["Indexes"]["ErroredCount"]);
+    assert_eq!((read, errored), (&json!(5), &json!(3)), "{result}");
+    let messages = result["Messages"].to_string();
+    for message in [
+        "Could not write index 'Bad', error: ",
+        "Could not write index 'Counters', error: ",
+        "'A', error: Cannot find analyzer type 'Mine'",
+    ] {
+        assert!(messages.contains(message), "{messages}");
+    }
+    assert_eq!((definitions("bad")[0]["Name"].clone(), count(&server, "bad")), (json!("B"), 10));
+    let result = taken("removed", json!({ "OperateOnTypes": "Indexes", "RemoveAnalyzers": true }), &dump);
+    assert_eq!(
+        (&result["Indexes"]["ErroredCount"], &definitions("removed")[0]["Fields"]["n"]["Analyzer"]),
+        (&json!(0), &Value::Null)
+    );
+    let result = taken("none", json!({ "OperateOnTypes": "Documents" }), &dump);
+    assert_eq!((&result["Indexes"]["Skipped"], &definitions("none")), (&json!(true), &json!([])));
+
+    // Onto what is there: the same is the same, another is an edit, which a lock refuses.
+    let again = |dump: &Value| {
+        multipart(
+            &server,
+            "/databases/whole/smuggler/import?operationId=8",
+            None,
+            dump.to_string().as_bytes(),
+        )
+        .json()
+    };
+    assert_eq!(again(&dump)["Indexes"]["ErroredCount"], 0);
+    let mut edited = dump.clone();
+    edited["Indexes"][0]["IndexDefinition"]["Maps"] =
+        json!(["from d in docs.Even select new { d.n, x = 1 }"]);
+    let result = again(&edited);
+    assert_eq!(result["Indexes"]["ErroredCount"], 1);
+    assert!(result["Messages"].to_string().contains("lock mode LockedError"), "{}", result["Messages"]);
+}

@@ -23,6 +23,8 @@ pub struct ExportOptions {
     pub documents: bool,
     /// Tombstones.
     pub tombstones: bool,
+    /// Definitions of indexes, each an item as dumps have them (`{"Type":..,"IndexDefinition":{..}}`), if they are to be in the dump.
+    pub indexes: Option<Vec<Vec<u8>>>,
     /// Identities.
     pub identities: bool,
     /// Compare-exchange values.
@@ -36,11 +38,12 @@ pub struct ExportOptions {
 }
 
 impl Default for ExportOptions {
-    /// Everything but tombstones, as clients ask for.
+    /// Everything but tombstones, as clients ask for; definitions of indexes are the caller's to give.
     fn default() -> ExportOptions {
         ExportOptions {
             documents: true,
             tombstones: false,
+            indexes: None,
             identities: true,
             compare_exchange: true,
             collections: Vec::new(),
@@ -75,6 +78,9 @@ pub fn export(
     }
     if options.tombstones {
         export.tombstones()?;
+    }
+    if let Some(indexes) = &options.indexes {
+        export.indexes(indexes)?;
     }
     if options.identities {
         export.identities()?;
@@ -179,6 +185,18 @@ impl<W: Write> Export<'_, W> {
             Ok(self.item())
         });
         self.walked(outcome)
+    }
+
+    fn indexes(&mut self, indexes: &[Vec<u8>]) -> Result<()> {
+        self.begin(&Section::Indexes)?;
+        for index in indexes {
+            self.text.clone_from(index);
+            self.report.indexes += 1;
+            if self.item().is_break() {
+                break;
+            }
+        }
+        self.walked(Ok(()))
     }
 
     fn identities(&mut self) -> Result<()> {

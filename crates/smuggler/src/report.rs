@@ -55,11 +55,13 @@ pub struct Report {
     pub refusals: Vec<Refusal>,
     /// Documents deleted, as a dump's tombstones say.
     pub deleted: u64,
+    /// Definitions of indexes.
+    pub indexes: IndexReport,
     /// Identities taken over.
     pub identities: u64,
     /// Compare-exchange values taken over.
     pub compare_exchange: u64,
-    /// Whether there was a database record. It is read and not applied: databases have no settings that it could change yet.
+    /// Whether there was a database record. Only its custom analyzers are applied: databases have no other settings that it could change yet.
     pub database_record: bool,
     /// What a dump held that cannot be stored yet, by section.
     pub skipped: Skipped,
@@ -71,12 +73,35 @@ pub struct Report {
     pub last_id: String,
 }
 
+/// What became of the definitions of indexes that a dump held.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexReport {
+    /// Those taken: made, changed, or there already.
+    pub taken: u64,
+    /// Those of automatic indexes, which are passed over: queries make them.
+    pub automatic: u64,
+    /// Custom analyzers taken from the database record.
+    pub analyzers: u64,
+    /// Those refused, analyzers included.
+    pub refused: u64,
+    /// The first [`REFUSALS_KEPT_MAX`] of these: which, and why.
+    pub refusals: Vec<String>,
+}
+
 impl Report {
     /// Counts a refused record, and keeps it if it is one of the first.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.refused += 1;
         if self.refusals.len() < REFUSALS_KEPT_MAX {
             self.refusals.push(refusal);
+        }
+    }
+
+    /// Counts a refused definition of an index or analyzer, and keeps why if it is one of the first.
+    pub(crate) fn refuse_index(&mut self, refusal: String) {
+        self.indexes.refused += 1;
+        if self.indexes.refusals.len() < REFUSALS_KEPT_MAX {
+            self.indexes.refusals.push(refusal);
         }
     }
 }
@@ -90,6 +115,8 @@ pub struct ExportReport {
     pub text_bytes: u64,
     /// Tombstones.
     pub tombstones: u64,
+    /// Definitions of indexes.
+    pub indexes: u64,
     /// Identities.
     pub identities: u64,
     /// Compare-exchange values.

@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Write};
 use jackdaw_database::{Database, DatabaseOptions, Fields, Order, print_document};
 use jackdaw_smuggler::{
     BulkInsert, CsvOptions, DumpCompression, DumpOptions, Error, Existing, Expansion, ExportOptions, Format,
-    ImportOptions, Imported, Place, Progress, Report, decompressed, export, import,
+    ImportOptions, Imported, IndexReport, IndexTaker, Place, Progress, Report, decompressed, export, import,
 };
 
 struct Shop {
@@ -22,7 +22,7 @@ impl Shop {
     }
 
     fn import(&self, input: impl Into<Vec<u8>>, format: &Format, options: &ImportOptions) -> Imported {
-        import(&self.database, Cursor::new(input.into()), format, options, &Progress::default())
+        import(&self.database, None, Cursor::new(input.into()), format, options, &Progress::default())
     }
 
     fn lines(&self, input: &str, options: &ImportOptions) -> Report {
@@ -310,6 +310,73 @@ fn an_export_imported_and_exported_is_the_same() {
     }
 }
 
+/// Takes all definitions but those of the name `Bad`.
+#[derive(Default)]
+struct Names(std::sync::Mutex<Vec<String>>);
+
+impl IndexTaker for Names {
+    fn take(&self, definition: serde_json::Value) -> Result<(), String> {
+        let name = definition["Name"].as_str().unwrap().to_owned();
+        if name == "Bad" {
+            return Err("it is bad".to_owned());
+        }
+        self.0.lock().unwrap().push(name);
+        Ok(())
+    }
+
+    fn take_record(&self, record: serde_json::Value) -> (u64, Vec<String>) {
+        self.0.lock().unwrap().push(record["DatabaseName"].as_str().unwrap().to_owned());
+        (2, vec!["a third".to_owned()])
+    }
+}
+
+#[test]
+fn definitions_of_indexes_come_out_and_go_in() {
+    let shop = filled();
+    let item = |name: &str| {
+        format!(r#"{{"Type":"Map","IndexDefinition":{{"Name":"{name}","Maps":["x"]}}}}"#).into_bytes()
+    };
+    // As an official server writes an automatic one.
+    let automatic =
+        br#"{"Type":"AutoMap","IndexDefinition":{"Name":"Auto/A","MapFields":[{"Name":"b",}]}}"#.to_vec();
+    let indexes = vec![item("A"), automatic, item("Bad"), item("B"), b"{\"Type\":\"Map\"}".to_vec()];
+    let options = ExportOptions {
+        indexes: Some(indexes),
+        database_record: Some(b"{\"DatabaseName\":\"shop\"}".to_vec()),
+        ..ExportOptions::default()
+    };
+    let dump = dump(&shop, &options);
+    let taken = |options: DumpOptions, names: Option<&Names>| {
+        let (other, progress) = (Shop::new(), Progress::default());
+        let Imported { report, failure } = import(
+            &other.database,
+            names.map(|names| names as &dyn IndexTaker),
+            Cursor::new(dump.clone()),
+            &Format::Dump(options),
+            &ImportOptions::default(),
+            &progress,
+        );
+        assert!(failure.is_none(), "{failure:?}");
+        // What follows the indexes came in too.
+        assert_eq!((report.documents, report.identities, report.compare_exchange), (2999, 1, 1));
+        report
+    };
+    let names = Names::default();
+    let report = taken(DumpOptions::default(), Some(&names));
+    assert_eq!(*names.0.lock().unwrap(), ["shop", "A", "B"]);
+    let IndexReport { taken: took, analyzers, automatic, refused, refusals } = report.indexes;
+    assert_eq!((took, analyzers, automatic, refused), (2, 2, 1, 2));
+    assert_eq!(refusals, ["a third", "Could not write index 'Bad', error: it is bad"]);
+    assert!(report.refusals[0].reason.contains("IndexDefinition"), "{:?}", report.refusals);
+    // Not asked for, or nobody to take them.
+    let names = Names::default();
+    let options = DumpOptions { indexes: false, database_record: false, ..DumpOptions::default() };
+    let report = taken(options, Some(&names));
+    assert_eq!((report.skipped["Indexes"], names.0.lock().unwrap().len()), (4, 0));
+    let report = taken(DumpOptions::default(), None);
+    assert_eq!((report.skipped["Indexes"], report.indexes.automatic), (3, 1));
+}
+
 #[test]
 fn tombstones_delete_when_they_are_asked_for() {
     let shop = filled();
@@ -388,7 +455,7 @@ fn a_cancelled_import_ends_and_keeps_what_was_stored() {
     let progress = Progress::default();
     let input = Endless(progress.clone(), 0);
     let Imported { report, failure } =
-        import(&shop.database, input, &Format::Lines, &in_collection("X"), &progress);
+        import(&shop.database, None, input, &Format::Lines, &in_collection("X"), &progress);
     assert!(matches!(failure, Some(Error::Cancelled)), "{failure:?}");
     assert_eq!((report.documents, progress.documents()), (shop.count(), shop.count()));
 }

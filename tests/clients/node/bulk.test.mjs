@@ -187,3 +187,30 @@ test("import of a file that is no dump", async ({ store }) => {
         assert.equal(await countDocuments(store), 0);
     });
 });
+
+test("indexes go with a dump", async ({ store }) => {
+    await withFolder(async folder => {
+        await fill(store);
+        const users = "from u in docs.Users select new { u.name, u.age }";
+        const fields = { name: Object.assign(new ravendb.IndexFieldOptions(), { indexing: "Search", analyzer: "WhitespaceAnalyzer" }) };
+        const byName = Object.assign(new ravendb.IndexDefinition(), { name: "Users/ByName", maps: new Set([users]), fields, priority: "High" });
+        const script = Object.assign(new ravendb.IndexDefinition(), { name: "Users/Script", maps: new Set(["map('Users', u => ({ age: u.age }))"]) });
+        await store.maintenance.send(new ravendb.PutIndexesOperation(byName, script));
+        const file = path.join(folder, "all.ravendbdump");
+        await (await store.smuggler.export(new ravendb.DatabaseSmugglerExportOptions(), file)).waitForCompletion();
+        const definitions = async of => (await of.maintenance.send(new ravendb.GetIndexesOperation(0, 10))).map(({ name, maps, fields, priority }) => ({ name, maps: [...maps], analyzer: fields?.name?.analyzer, priority }));
+        await elsewhere(store, async other => {
+            await (await other.smuggler.import(new ravendb.DatabaseSmugglerImportOptions(), file)).waitForCompletion();
+            assert.deepEqual(await definitions(other), await definitions(store));
+            const session = other.openSession();
+            const [found] = await session.advanced.rawQuery("from index 'Users/ByName' where search(name, '77')").waitForNonStaleResults().all();
+            assert.equal(found.age, 77);
+        });
+        const options = new ravendb.DatabaseSmugglerImportOptions();
+        options.operateOnTypes = ["Documents"];
+        await elsewhere(store, async other => {
+            await (await other.smuggler.import(options, file)).waitForCompletion();
+            assert.deepEqual(await definitions(other), []);
+        });
+    });
+});

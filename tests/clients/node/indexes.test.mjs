@@ -360,3 +360,32 @@ for (const [title, type, change] of [
         changes.dispose();
     });
 }
+
+const FOLDING = name => `
+using System.IO;
+using Lucene.Net.Analysis;
+public class ${name} : Analyzer
+{
+    public override TokenStream TokenStream(string fieldName, TextReader reader)
+    {
+        return new ASCIIFoldingFilter(new LowerCaseFilter(new WhitespaceTokenizer(reader)));
+    }
+}`;
+
+shopCase("an analyzer of one's own", async ({ store, raw, send, add, ask }) => {
+    await send(new ravendb.PutAnalyzersOperation({ name: "Folding", code: FOLDING("Folding") }));
+    const fields = { name: Object.assign(new ravendb.IndexFieldOptions(), { indexing: "Search", analyzer: "Folding" }) };
+    await add(define(BY_NAME, "Products/ByName", { fields }));
+    await save(store, "products/99", { name: "Crème Brûlée", "@metadata": { "@collection": "Products" } });
+    assert.deepEqual(await ask("from index 'Products/ByName' where search(name, 'brulee')"), ["products/99"]);
+    assert.deepEqual(await ask("from index 'Products/ByName' where search(name, 'CRÈME')"), ["products/99"]);
+    await send(new ravendb.DeleteIndexOperation("Products/ByName"));
+    await send(new ravendb.DeleteAnalyzerOperation("Folding"));
+    assert.deepEqual((await (await raw("GET", "/analyzers")).json()).Analyzers, []);
+    await assert.rejects(add(define(BY_NAME, "Products/ByName", { fields })), /Cannot find analyzer type 'Folding'/);
+});
+
+shopCase("a class that is no analyzer", async ({ send }) => {
+    await assert.rejects(send(new ravendb.PutAnalyzersOperation({ name: "Other", code: FOLDING("Folding") })), /Could not find type 'Other'/);
+    await assert.rejects(send(new ravendb.PutAnalyzersOperation({ name: "Folding", code: FOLDING("Folding").replace("LowerCaseFilter", "NoSuchFilter") })), /NoSuchFilter/);
+});

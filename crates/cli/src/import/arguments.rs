@@ -121,6 +121,9 @@ struct DumpArguments {
     /// Leave out documents
     #[arg(long)]
     no_documents: bool,
+    /// Leave out definitions of indexes and of custom analyzers
+    #[arg(long)]
+    no_indexes: bool,
     /// Leave out identities
     #[arg(long)]
     no_identities: bool,
@@ -152,6 +155,7 @@ impl Arguments {
             (self.record_size_max != defaults.record_size_max, "--record-size-max"),
             (self.expansion_max != defaults.expansion.ratio_max, "--expansion-max"),
             (self.dump.no_documents, "--no-documents"),
+            (self.dump.no_indexes, "--no-indexes"),
             (self.dump.no_identities, "--no-identities"),
             (self.dump.no_compare_exchange, "--no-compare-exchange"),
             (self.dump.tombstones, "--tombstones"),
@@ -186,7 +190,9 @@ impl Arguments {
             InputKind::Json => Format::Values,
             InputKind::Csv => Format::Csv(self.csv.options()),
             InputKind::Dump => Format::Dump(DumpOptions {
+                database_record: !self.dump.no_indexes,
                 documents: !self.dump.no_documents,
+                indexes: !self.dump.no_indexes,
                 identities: !self.dump.no_identities,
                 compare_exchange: !self.dump.no_compare_exchange,
                 tombstones: self.dump.tombstones,

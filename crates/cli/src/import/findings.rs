@@ -37,6 +37,11 @@ impl Findings {
         self.sum(|report| report.refused)
     }
 
+    /// Whether something of a file was not taken.
+    pub(super) fn has_refused(&self) -> bool {
+        self.sum(|report| report.refused + report.indexes.refused) > 0
+    }
+
     fn sum(&self, count: impl Fn(&Report) -> u64) -> u64 {
         self.inputs.iter().map(|input| count(&input.report)).sum()
     }
@@ -62,15 +67,24 @@ impl output::Findings for Findings {
             };
             also(report.unchanged, "left as they were");
             also(report.deleted, "deleted");
+            also(report.indexes.taken, "indexes");
+            also(report.indexes.analyzers, "analyzers");
             also(report.identities, "identities");
             also(report.compare_exchange, "compare-exchange values");
             also(report.refused, "refused");
             text += "\n";
             if report.database_record {
-                text += "  the database record was read; there are no settings to take over from it yet\n";
+                text += "  the database record was read; nothing but custom analyzers is taken from it yet\n";
             }
             for (section, count) in &report.skipped {
                 text += &format!("  passed over: {count} {section}\n");
+            }
+            for refusal in &report.indexes.refusals {
+                text += &format!("  {refusal}\n");
+            }
+            let hidden = report.indexes.refused - report.indexes.refusals.len() as u64;
+            if hidden > 0 {
+                text += &format!("  refused: {hidden} more indexes or analyzers\n");
             }
             for refusal in self.shown(report) {
                 text += &format!("  refused {refusal}\n");
@@ -107,6 +121,7 @@ impl Serialize for Findings {
                     "documents": report.documents,
                     "unchanged": report.unchanged,
                     "deleted": report.deleted,
+                    "indexes": report.indexes,
                     "identities": report.identities,
                     "compare_exchange": report.compare_exchange,
                     "database_record": report.database_record,

@@ -13,11 +13,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use jackdaw_database::{Database, DatabaseOptions};
+use jackdaw_server::dumps::TakenIndexes;
 use jackdaw_smuggler::{Imported, Progress, Report, import};
 
 pub(crate) use self::arguments::Arguments;
 use self::findings::{Findings, Input};
 use crate::exit;
+use crate::indexes::indexes_of;
 use crate::progress::Shown;
 use crate::remote::DatabaseUrl;
 
@@ -43,13 +45,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         return Err(failure);
     }
     closed?;
-    Ok(if findings.refused() > 0 { exit::REFUSED.into() } else { ExitCode::SUCCESS })
+    Ok(if findings.has_refused() { exit::REFUSED.into() } else { ExitCode::SUCCESS })
 }
 
 /// Where the documents go.
 enum Target {
-    /// A database in a directory.
-    Directory(Database),
+    /// A database in a directory, with its indexes.
+    Directory(Database, TakenIndexes),
     /// A database of a running server.
     Server(DatabaseUrl),
 }
@@ -62,12 +64,16 @@ impl Target {
         let name = database.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let database = Database::open(database, &name, DatabaseOptions::default())
             .with_context(|| format!("cannot open the database {}", database.display()))?;
-        Ok(Target::Directory(database))
+        let taken = TakenIndexes { indexes: indexes_of(&database)?, remove_analyzers: false };
+        Ok(Target::Directory(database, taken))
     }
 
     fn close(self) -> Result<()> {
         match self {
-            Target::Directory(database) => database.close().context("cannot close the database"),
+            Target::Directory(database, taken) => {
+                taken.indexes.close();
+                database.close().context("cannot close the database")
+            }
             Target::Server(_) => Ok(()),
         }
     }
@@ -91,12 +97,12 @@ fn import_file(target: &Target, path: &Path, arguments: &Arguments) -> Result<Do
         (name, about.is_file().then_some(about.len()), Box::new(file))
     };
     match target {
-        Target::Directory(database) => {
+        Target::Directory(database, indexes) => {
             let format = arguments.format_of(path)?;
             let progress = Progress::default();
             let shown = Shown::import(&name, &progress, size);
             let Imported { report, failure } =
-                import(database, input, &format, &arguments.options(), &progress);
+                import(database, Some(indexes), input, &format, &arguments.options(), &progress);
             drop(shown);
             let read_bytes = progress.read_bytes();
             Ok(Done { name, read_bytes, report, failure: failure.map(Into::into) })

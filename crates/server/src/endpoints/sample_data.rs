@@ -1,4 +1,4 @@
-//! `/studio/sample-data`: fills an empty database with Northwind.
+//! `/studio/sample-data`: fills an empty database with Northwind, indexes included.
 
 use http::Method;
 
@@ -14,13 +14,26 @@ pub(crate) fn routes(routes: &mut Routes) {
     routes.database(Method::POST, "/studio/sample-data", load);
 }
 
-/// `operateOnTypes` may name more than documents; of the other types the sample has nothing here.
+/// `operateOnTypes` says what: documents, indexes, or when it is not there both. Of other types the sample has nothing here.
 async fn load(request: DatabaseRequest) -> Result<Response> {
     let types = request.query().all("operateOnTypes").collect::<Result<Vec<_>>>()?;
-    if !types.is_empty() && types.iter().all(|kind| !kind.eq_ignore_ascii_case("Documents")) {
-        return Err(not_supported::feature("Sample data without documents"));
+    let names: Vec<&str> = types.iter().flat_map(|names| names.split(',')).map(str::trim).collect();
+    let is_asked =
+        |name: &str| names.is_empty() || names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let (documents, indexes) = (is_asked("Documents"), is_asked("Indexes"));
+    if !documents && !indexes {
+        return Err(not_supported::feature("Sample data without documents and indexes"));
     }
     let database = request.database.clone();
-    blocking(move || sample_data::load(&database)).await?;
+    blocking(move || {
+        if documents {
+            sample_data::load(&database)?;
+        }
+        if indexes {
+            sample_data::load_indexes(database.indexes())?;
+        }
+        Ok(())
+    })
+    .await?;
     Ok(Response::no_content())
 }

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::body::RequestBody;
 use crate::databases::{LoadedDatabase, blocking};
+use crate::dumps::{TakenIndexes, analyzers_of_record, index_items};
 use crate::error::{ErrorKind, Result, WireError};
 use crate::operations::RunningOperation;
 use crate::query_string::Query;
@@ -50,15 +51,15 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
     smuggler::refuse_unsupported(&asked)?;
     let types = ItemTypes::of(&asked)?;
     let record = request.database.record();
-    let options = ExportOptions {
+    let mut options = ExportOptions {
         documents: types.documents,
         tombstones: types.tombstones,
         identities: types.identities,
         compare_exchange: types.compare_exchange,
         collections: smuggler::texts(&asked, "Collections")?,
-        database_record: types.database_record.then(|| record.to_wire().to_string().into_bytes()),
         ..ExportOptions::default()
     };
+    let remove_analyzers = smuggler::removes_analyzers(&asked);
     let operation = begin(&request, "DatabaseExport", "Export of the database")?;
     let name = match asked.get("FileName").and_then(Value::as_str) {
         Some(name) => format!("{name}.ravendbdump"),
@@ -72,6 +73,12 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
         let work = blocking(move || {
             let started = Instant::now();
             let mut pieces = PieceWriter::new(sender);
+            options.database_record = types.database_record.then(|| {
+                let mut record = source.record().to_wire();
+                record["Analyzers"] = analyzers_of_record(source.indexes());
+                record.to_string().into_bytes()
+            });
+            options.indexes = types.indexes.then(|| index_items(source.indexes(), remove_analyzers));
             let report = export(&source, &mut pieces, &options, &progress)?;
             // A client that reads slowly holds no more than the queue; one that went away is an error of writing.
             let gone = |ClientGone| ErrorKind::BrokenBody.error("the client went away");
@@ -100,14 +107,17 @@ async fn import_dump(request: DatabaseRequest) -> Result<Response> {
         smuggler::refuse_unsupported(&asked)?;
         let types = ItemTypes::of(&asked)?;
         let dump = DumpOptions {
+            database_record: types.database_record,
             documents: types.documents,
+            indexes: types.indexes,
             identities: types.identities,
             compare_exchange: types.compare_exchange,
             tombstones: types.tombstones,
         };
         let only_collections = smuggler::texts(&asked, "Collections")?;
         let options = ImportOptions { only_collections, ..import_options() };
-        Ok((database, Format::Dump(dump), options, file))
+        let remove_analyzers = smuggler::removes_analyzers(&asked);
+        Ok(Task { database, format: Format::Dump(dump), options, file, remove_analyzers })
     })
     .await
 }
@@ -120,7 +130,8 @@ async fn import_csv(request: DatabaseRequest) -> Result<Response> {
         let collection = request.query().get_filled("collection")?.map(|name| name.into_owned());
         let (_, file) = parts(request).await?;
         let options = ImportOptions { collection, ..import_options() };
-        Ok((database, Format::Csv(CsvOptions::default()), options, file))
+        let format = Format::Csv(CsvOptions::default());
+        Ok(Task { database, format, options, file, remove_analyzers: false })
     })
     .await
 }
@@ -132,7 +143,7 @@ async fn import_file(request: DatabaseRequest) -> Result<Response> {
     run(request, operation, |request| async move {
         let database = request.database.clone();
         let file: Pieces = Box::pin(pieces_of(request.request.into_body()));
-        Ok((database, format, options, file))
+        Ok(Task { database, format, options, file, remove_analyzers: false })
     })
     .await
 }
@@ -195,7 +206,14 @@ fn asked_by_query(query: Query<'_>) -> Result<(Format, ImportOptions)> {
 type Pieces = std::pin::Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
 
 /// What is to be imported, into what, and how.
-type Task = (Arc<LoadedDatabase>, Format, ImportOptions, Pieces);
+struct Task {
+    database: Arc<LoadedDatabase>,
+    format: Format,
+    options: ImportOptions,
+    file: Pieces,
+    /// Whether indexes that come with it lose their analyzers.
+    remove_analyzers: bool,
+}
 
 /// Runs an import to its end, and answers with what it did.
 async fn run<F: Future<Output = Result<Task>>>(
@@ -222,12 +240,16 @@ async fn run<F: Future<Output = Result<Task>>>(
     }
 }
 
-async fn take_in((database, format, options, mut file): Task, stop: &Stop) -> Result<Value> {
+async fn take_in(task: Task, stop: &Stop) -> Result<Value> {
+    let Task { database, format, options, mut file, remove_analyzers } = task;
     let (sender, receiver) = mpsc::channel(QUEUE);
     let reader = PieceReader { receiver, piece: Bytes::new(), is_over: false };
     let started = Instant::now();
     let progress = stop.progress.clone();
-    let work = blocking(move || Ok(import(&database, reader, &format, &options, &progress)));
+    let work = blocking(move || {
+        let indexes = TakenIndexes { indexes: database.indexes().clone(), remove_analyzers };
+        Ok(import(&database, Some(&indexes), reader, &format, &options, &progress))
+    });
     let feed = async move {
         loop {
             let next = tokio::select! {

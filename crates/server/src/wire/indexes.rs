@@ -5,6 +5,7 @@ use jackdaw_indexing::definition::{FieldOptions, IndexDefinition};
 use jackdaw_indexing::{BatchStatistics, CollectionStatistics, Index, Indexes, IndexingError};
 use serde_json::{Map, Value, json};
 
+use crate::dumps::analyzers_of_record;
 use crate::error::Result;
 use crate::wire::size::size;
 
@@ -34,6 +35,22 @@ pub(crate) fn definition(index: &Index) -> Value {
     })
 }
 
+/// An index as an item of a dump; nothing for an automatic one.
+pub(crate) fn dumped(index: &Index, remove_analyzers: bool) -> Option<Value> {
+    let given = index.given_definition()?;
+    let mut out = definition(index);
+    // One that is built beside an index has that one's name.
+    out["Name"] = given.name.as_str().into();
+    if index.is_faulty() {
+        // Functions that this version cannot run still have a type elsewhere.
+        out["Type"] = if given.reduce.is_some() { "MapReduce" } else { "Map" }.into();
+    }
+    if let (true, Some(fields)) = (remove_analyzers, out["Fields"].as_object_mut()) {
+        fields.values_mut().for_each(|field| field["Analyzer"] = Value::Null);
+    }
+    Some(json!({ "Type": out["Type"], "IndexDefinition": out }))
+}
+
 fn field(options: &FieldOptions) -> Value {
     json!({
         "Analyzer": options.analyzer,
@@ -61,6 +78,7 @@ pub(crate) fn add_to_record(indexes: &Indexes, record: &mut Value) {
     }
     record["Indexes"] = Value::Object(given);
     record["AutoIndexes"] = Value::Object(auto);
+    record["Analyzers"] = analyzers_of_record(indexes);
 }
 
 /// A definition as it stands in the record of a database.

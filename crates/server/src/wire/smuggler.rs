@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jackdaw_database::clock;
-use jackdaw_smuggler::{ExportReport, Progress, Report};
+use jackdaw_smuggler::{ExportReport, IndexReport, Progress, Report};
 use serde_json::{Map, Value, json};
 
 use crate::error::{ErrorKind, Result};
@@ -12,7 +12,6 @@ use crate::error::{ErrorKind, Result};
 const NOT_YET: &[(&str, &str)] = &[
     ("RevisionDocuments", "RevisionDocuments"),
     ("Conflicts", "Conflicts"),
-    ("Indexes", "Indexes"),
     ("CompareExchangeTombstones", "CompareExchangeTombstones"),
     ("Subscriptions", "Subscriptions"),
     ("Counters", "CounterGroups"),
@@ -27,6 +26,7 @@ pub(crate) struct ItemTypes {
     pub(crate) database_record: bool,
     pub(crate) documents: bool,
     pub(crate) tombstones: bool,
+    pub(crate) indexes: bool,
     pub(crate) identities: bool,
     pub(crate) compare_exchange: bool,
 }
@@ -41,6 +41,7 @@ impl ItemTypes {
                     database_record: true,
                     documents: true,
                     tombstones: false,
+                    indexes: true,
                     identities: true,
                     compare_exchange: true,
                 });
@@ -58,6 +59,7 @@ impl ItemTypes {
             database_record: has("DatabaseRecord"),
             documents: has("Documents"),
             tombstones: has("Tombstones"),
+            indexes: has("Indexes"),
             identities: has("Identities"),
             compare_exchange: has("CompareExchange"),
         })
@@ -78,6 +80,11 @@ pub(crate) fn texts(options: &Value, name: &str) -> Result<Vec<String>> {
         }
         Some(_) => Err(wrong()),
     }
+}
+
+/// Whether fields of indexes are to lose their analyzers.
+pub(crate) fn removes_analyzers(options: &Value) -> bool {
+    property(options, "RemoveAnalyzers").and_then(Value::as_bool).unwrap_or(false)
 }
 
 /// Error: the options ask for what cannot be done yet, and leaving it out would give something else than was asked for.
@@ -121,13 +128,26 @@ pub(crate) fn import_result(report: &Report, took: Duration) -> Value {
     let mut messages: Vec<String> = report
         .skipped
         .iter()
-        .map(|(section, count)| format!("[WARNING] {count} {section} passed over: not supported yet"))
+        .map(|(section, count)| {
+            let is_known = section == "Attachments" || NOT_YET.iter().any(|(_, name)| name == section);
+            let why = if is_known { "not supported yet" } else { "not asked for" };
+            format!("[WARNING] {count} {section} passed over: {why}")
+        })
         .collect();
+    let IndexReport { taken, automatic, refused, refusals, .. } = &report.indexes;
+    if *automatic > 0 {
+        messages.push(format!("[INFO] {automatic} automatic indexes passed over: queries make them"));
+    }
+    messages.extend(refusals.iter().map(|refusal| format!("[ERROR] {refusal}")));
     messages.extend(report.refusals.iter().map(|refusal| format!("[ERROR] refused {refusal}")));
+    let left_out = report.skipped.get("Indexes").copied().unwrap_or_default();
+    let mut indexes = if left_out > 0 { passed_over(left_out) } else { counts(taken + automatic + refused) };
+    indexes.insert("ErroredCount".to_owned(), (*refused).into());
     let sections = Sections {
         database_record: report.database_record.into(),
         documents,
         tombstones: report.deleted,
+        indexes,
         identities: report.identities,
         compare_exchange: report.compare_exchange,
     };
@@ -149,6 +169,7 @@ pub(crate) fn export_result(report: &ExportReport, took: Duration) -> Value {
         database_record: 1,
         documents,
         tombstones: report.tombstones,
+        indexes: counts(report.indexes),
         identities: report.identities,
         compare_exchange: report.compare_exchange,
     };
@@ -159,6 +180,7 @@ struct Sections {
     database_record: u64,
     documents: Map<String, Value>,
     tombstones: u64,
+    indexes: Map<String, Value>,
     identities: u64,
     compare_exchange: u64,
 }
@@ -175,6 +197,7 @@ fn result(
     put("DatabaseRecord", counts(sections.database_record).into());
     put("Documents", sections.documents.into());
     put("Tombstones", counts(sections.tombstones).into());
+    put("Indexes", sections.indexes.into());
     put("Identities", counts(sections.identities).into());
     put("CompareExchange", counts(sections.compare_exchange).into());
     for (name, section) in NOT_YET {

@@ -21,6 +21,8 @@ pub enum Section {
     Documents,
     /// Deleted documents.
     Tombstones,
+    /// Definitions of indexes.
+    Indexes,
     /// Identities and their values.
     Identities,
     /// Compare-exchange values.
@@ -38,6 +40,7 @@ impl Section {
             "DatabaseRecord" => Section::DatabaseRecord,
             "Docs" => Section::Documents,
             "Tombstones" => Section::Tombstones,
+            "Indexes" => Section::Indexes,
             "Identities" => Section::Identities,
             "CompareExchange" => Section::CompareExchange,
             other => Section::Other(other.to_owned()),
@@ -52,6 +55,7 @@ impl Section {
             Section::DatabaseRecord => "DatabaseRecord",
             Section::Documents => "Docs",
             Section::Tombstones => "Tombstones",
+            Section::Indexes => "Indexes",
             Section::Identities => "Identities",
             Section::CompareExchange => "CompareExchange",
             Section::Other(name) => name,

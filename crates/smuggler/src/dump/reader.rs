@@ -325,7 +325,7 @@ mod tests {
         "Docs":[{"Name":"a","@metadata":{"@id":"users/1"}},
           {"@metadata":{"@export-type":"Attachment"},"Hash":"x","Size":5,"Tag":"t"}]},[{,
           {"Text":"\"@export-type\" is a word"}],
-        "Docs":[],"Surprise":{"deep":[1,{"b":"]}"}]},"Indexes":[{"Type":"Map",},{}],
+        "Docs":[],"Surprise":{"deep":[1,{"b":"]}"}]},"Indexes":[{"Type":"AutoMap","IndexDefinition":{"a":[{"b":1,}]}},{}],
         "TimeSeries":[{"@raven-data":{"DocId":"a"},"@raven-blob-size":3}{{{,{"DocId":"b","Segment":""}],
         "Identities":[{"Key":"users|","Value":"5"}],"CompareExchange":[{"Key":"k","Value":"{\"Object\":1}"}],
         "Tombstones":[{"Key":"users/9","Type":"Document"}]}"#;
@@ -339,11 +339,13 @@ mod tests {
                 ("DatabaseRecord", r#"{"Settings":[{"a":"b"}]}"#),
                 ("Docs", r#"{"Name":"a","@metadata":{"@id":"users/1"}}"#),
                 ("Docs", r#"{"Text":"\"@export-type\" is a word"}"#),
+                ("Indexes", r#"{"Type":"AutoMap","IndexDefinition":{"a":[{"b":1,}]}}"#),
+                ("Indexes", "{}"),
                 ("Identities", r#"{"Key":"users|","Value":"5"}"#),
                 ("CompareExchange", r#"{"Key":"k","Value":"{\"Object\":1}"}"#),
                 ("Tombstones", r#"{"Key":"users/9","Type":"Document"}"#),
             ],
-            &[("Attachments", 1), ("Indexes", 2), ("Surprise", 1), ("TimeSeries", 2)],
+            &[("Attachments", 1), ("Surprise", 1), ("TimeSeries", 2)],
             None,
         );
         check(b"{}", &[], &[], None);

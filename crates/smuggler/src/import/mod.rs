@@ -24,6 +24,7 @@ use self::prepare::{Batch, IdRule, Preparer};
 use self::store::Store;
 use crate::compression::{LastFrame, decompressed_until};
 use crate::csv::layout::Layout;
+use crate::dump::Section;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -45,18 +46,32 @@ pub struct Imported {
     pub failure: Option<Error>,
 }
 
-/// Imports an input into a database. Returns when everything is durable, or at the first failure; what was stored before that stays stored.
+/// Where the definitions of indexes go that a dump holds: indexes are not this crate's.
+pub trait IndexTaker {
+    /// Makes an index, or changes the one of its name. Blocks until that is durable.
+    ///
+    /// # Errors
+    ///
+    /// Why it is refused. The import goes on.
+    fn take(&self, definition: serde_json::Value) -> Result<(), String>;
+
+    /// Takes what the record of the database says that indexes need, which comes before them; how many things that were, and why others were refused.
+    fn take_record(&self, record: serde_json::Value) -> (u64, Vec<String>);
+}
+
+/// Imports an input into a database, and the definitions of indexes that it holds into `indexes`; without that, they are passed over. Returns when everything is durable, or at the first failure; what was stored before that stays stored.
 ///
 /// Blocks the thread, so it must not run on one that drives tasks.
 pub fn import(
     database: &Database,
+    indexes: Option<&dyn IndexTaker>,
     input: impl Read + Send + 'static,
     format: &Format,
     options: &ImportOptions,
     progress: &Progress,
 ) -> Imported {
     let mut store = Store::new(database, options.existing, options.refused_max, progress);
-    let outcome = run(&mut store, database, Box::new(input), format, options, progress);
+    let outcome = run(&mut store, database, indexes, Box::new(input), format, options, progress);
     // Whatever happened, what was submitted is waited for.
     let settled = store.settle();
     Imported { report: store.report, failure: outcome.and(settled).err() }
@@ -65,6 +80,7 @@ pub fn import(
 fn run(
     store: &mut Store<'_>,
     database: &Database,
+    indexes: Option<&dyn IndexTaker>,
     input: Box<dyn Read + Send>,
     format: &Format,
     options: &ImportOptions,
@@ -99,7 +115,7 @@ fn run(
             parsed.push(batch_receiver);
         }
         let reader = scope.spawn(move || read(&mut *source, &to_parse, progress));
-        let stored = take(store, &parsed);
+        let stored = take(store, indexes, &parsed);
         // Whoever still works finds that nobody listens, and ends.
         drop(parsed);
         let read = join(reader);
@@ -139,7 +155,7 @@ fn parse(preparer: &mut Preparer, blocks: &Receiver<Block>, batches: &SyncSender
 }
 
 /// Stores batches in the order of their blocks, until there are no more.
-fn take(store: &mut Store<'_>, parsed: &[Receiver<Batch>]) -> Result<()> {
+fn take(store: &mut Store<'_>, indexes: Option<&dyn IndexTaker>, parsed: &[Receiver<Batch>]) -> Result<()> {
     for receiver in parsed.iter().cycle() {
         let Ok(mut batch) = receiver.recv() else {
             break;
@@ -147,14 +163,15 @@ fn take(store: &mut Store<'_>, parsed: &[Receiver<Batch>]) -> Result<()> {
         let others = std::mem::take(&mut batch.others);
         store.put(batch)?;
         for other in others {
-            store_other(store, other)?;
+            store_other(store, indexes, other)?;
         }
     }
     Ok(())
 }
 
-fn store_other(store: &mut Store<'_>, other: Other) -> Result<()> {
+fn store_other(store: &mut Store<'_>, indexes: Option<&dyn IndexTaker>, other: Other) -> Result<()> {
     match other {
+        Other::Index { kind, definition } => take_index(store, indexes, &kind, &definition),
         Other::Identity { name, value } => {
             store.run(move |transaction| transaction.seed_identity(&name, value, false))?;
             store.report.identities += 1;
@@ -165,7 +182,15 @@ fn store_other(store: &mut Store<'_>, other: Other) -> Result<()> {
                 store.run(move |transaction| transaction.delete(&id, &jackdaw_database::Expected::Any))?;
             store.report.deleted += u64::from(deleted.is_some());
         }
-        Other::DatabaseRecord => store.report.database_record = true,
+        Other::DatabaseRecord(text) => {
+            store.report.database_record = true;
+            // Nothing in a record that is not understood keeps documents from being taken.
+            if let (Some(indexes), Ok(record)) = (indexes, serde_json::from_str(&text)) {
+                let (taken, refused) = indexes.take_record(record);
+                store.report.indexes.analyzers += taken;
+                refused.into_iter().for_each(|reason| store.report.refuse_index(reason));
+            }
+        }
         Other::Skipped(skipped) => {
             for (section, count) in skipped {
                 *store.report.skipped.entry(section).or_default() += count;
@@ -173,4 +198,32 @@ fn store_other(store: &mut Store<'_>, other: Other) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A definition that is refused does not end the import: the documents are worth more.
+fn take_index(store: &mut Store<'_>, indexes: Option<&dyn IndexTaker>, kind: &str, definition: &str) {
+    // Official servers write these as no JSON parser reads them, with commas behind the last value.
+    if kind.starts_with("Auto") {
+        store.report.indexes.automatic += 1;
+        return;
+    }
+    let Some(indexes) = indexes else {
+        *store.report.skipped.entry(Section::Indexes.to_string()).or_default() += 1;
+        return;
+    };
+    let definition: serde_json::Value = match serde_json::from_str(definition) {
+        Ok(definition) => definition,
+        Err(error) => {
+            return store.report.refuse_index(format!(
+                "Could not write an index, error: its definition is no JSON: {error}"
+            ));
+        }
+    };
+    let name = definition.get("Name").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    match indexes.take(definition) {
+        Ok(()) => store.report.indexes.taken += 1,
+        Err(reason) => {
+            store.report.refuse_index(format!("Could not write index '{name}', error: {reason}"));
+        }
+    }
 }

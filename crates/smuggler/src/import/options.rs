@@ -20,8 +20,12 @@ pub enum Format {
 /// Which parts of a dump are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
+    /// What of the database record can be applied: custom analyzers.
+    pub database_record: bool,
     /// Documents.
     pub documents: bool,
+    /// Definitions of indexes.
+    pub indexes: bool,
     /// Identities. One that is ahead of the dump's stays there.
     pub identities: bool,
     /// Compare-exchange values.
@@ -33,7 +37,14 @@ pub struct DumpOptions {
 impl Default for DumpOptions {
     /// Everything but tombstones.
     fn default() -> DumpOptions {
-        DumpOptions { documents: true, identities: true, compare_exchange: true, tombstones: false }
+        DumpOptions {
+            database_record: true,
+            documents: true,
+            indexes: true,
+            identities: true,
+            compare_exchange: true,
+            tombstones: false,
+        }
     }
 }
 

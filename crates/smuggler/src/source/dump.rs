@@ -137,10 +137,12 @@ impl<R: Read + Send> Source for Dump<R> {
 
 fn is_wanted(found: &Other, options: DumpOptions) -> bool {
     match found {
+        Other::Index { .. } => options.indexes,
         Other::Identity { .. } => options.identities,
         Other::CompareExchange { .. } => options.compare_exchange,
         Other::Tombstone { .. } => options.tombstones,
-        Other::DatabaseRecord | Other::Skipped(_) => true,
+        Other::DatabaseRecord(_) => options.database_record,
+        Other::Skipped(_) => true,
     }
 }
 
@@ -148,7 +150,10 @@ fn is_wanted(found: &Other, options: DumpOptions) -> bool {
 fn other(section: &Section, text: &[u8]) -> Result<Option<Other>, String> {
     let (mut key, mut value, mut kind) = (None, None, None);
     match section {
-        Section::DatabaseRecord => return Ok(Some(Other::DatabaseRecord)),
+        Section::DatabaseRecord => {
+            return Ok(Some(Other::DatabaseRecord(String::from_utf8_lossy(text).into_owned())));
+        }
+        Section::Indexes => return index(text).map(Some),
         Section::Identities | Section::CompareExchange | Section::Tombstones => {}
         Section::BuildVersion | Section::Documents | Section::Other(_) => return Ok(None),
     }
@@ -183,6 +188,22 @@ fn other(section: &Section, text: &[u8]) -> Result<Option<Other>, String> {
     })
 }
 
+fn index(text: &[u8]) -> Result<Other, String> {
+    let (mut kind, mut definition) = (String::new(), None);
+    for property in properties::properties(text) {
+        match property? {
+            (name, text) if name == "Type" => {
+                kind = properties::text(text).ok_or("its Type is no text")?.into_owned();
+            }
+            (name, text) if name == "IndexDefinition" => definition = Some(text),
+            _ => {}
+        }
+    }
+    let definition = definition.ok_or("it has no IndexDefinition")?;
+    let definition = std::str::from_utf8(definition).map_err(|_| "it is not UTF-8")?.to_owned();
+    Ok(Other::Index { kind, definition })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,7 +234,7 @@ mod tests {
     #[test]
     fn order_stays_and_what_was_passed_over_comes_last() {
         let dump = r#"{"Docs":[{"a":1},{"a":2}],"Identities":[{"Key":"users|","Value":"5"},{"Key":"x|","Value":7},{"Key":"y|"}],
-            "Docs":[{"a":3}],"Indexes":[{}],"CompareExchange":[{"Key":"k","Value":"{\"Object\":1}"}],
+            "Docs":[{"a":3}],"Indexes":[{"Type":"Map","IndexDefinition":{"Name":"X"}},{"Type":7}],"Other":[{}],"CompareExchange":[{"Key":"k","Value":"{\"Object\":1}"}],
             "Tombstones":[{"Key":"users/1","Type":"Document"},{"Key":"z","Type":"Attachment"}]}"#;
         let (found, error) = read(dump, DumpOptions { tombstones: true, ..DumpOptions::default() });
         assert_eq!(error, None);
@@ -225,16 +246,23 @@ mod tests {
                 r#"Identity { name: "users|", value: 5 }"#,
                 r#"Identity { name: "x|", value: 7 }"#,
                 r#"{"a":3}"#,
+                "refused byte 193: Indexes: its Type is no text",
+                r#"Index { kind: "Map", definition: "{\"Name\":\"X\"}" }"#,
                 r#"CompareExchange { key: "k", value: "{\"Object\":1}" }"#,
                 r#"Tombstone { id: "users/1" }"#,
-                r#"Skipped({"Indexes": 1})"#,
+                r#"Skipped({"Other": 1})"#,
             ]
         );
-        let none =
-            DumpOptions { documents: false, identities: false, compare_exchange: false, tombstones: false };
+        let none = DumpOptions {
+            database_record: false,
+            documents: false,
+            indexes: false,
+            identities: false,
+            compare_exchange: false,
+            tombstones: false,
+        };
         let (found, _) = read(dump, none);
-        let summary =
-            r#"Skipped({"CompareExchange": 1, "Docs": 3, "Identities": 2, "Indexes": 1, "Tombstones": 1})"#;
+        let summary = r#"Skipped({"CompareExchange": 1, "Docs": 3, "Identities": 2, "Indexes": 1, "Other": 1, "Tombstones": 1})"#;
         assert_eq!(found.last().map(String::as_str), Some(summary));
     }
 

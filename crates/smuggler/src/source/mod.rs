@@ -61,13 +61,20 @@ pub(crate) enum Other {
         /// `{"Object":...}` as JSON text.
         value: String,
     },
+    /// The definition of an index.
+    Index {
+        /// Its type, such as `Map`.
+        kind: String,
+        /// The definition as JSON text.
+        definition: String,
+    },
     /// A document that was deleted.
     Tombstone {
         /// Its id.
         id: String,
     },
-    /// There is a database record.
-    DatabaseRecord,
+    /// The database record as JSON text.
+    DatabaseRecord(String),
     /// What was passed over.
     Skipped(Skipped),
 }
