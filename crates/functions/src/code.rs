@@ -18,8 +18,20 @@ pub(crate) struct MapFacts {
     pub(crate) uses_compare_exchange: bool,
 }
 
+/// What a compiled function runs in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// The walk over a program, in place over documents: C#, and JavaScript that was lowered.
+    Program,
+    /// QuickJS.
+    QuickJs,
+}
+
 /// A compiled map.
 pub(crate) trait MapCode: Send + Sync {
+    /// What it runs in.
+    fn engine(&self) -> Engine;
+
     /// What one thread needs to run it.
     fn runner(&self, limits: Limits) -> Box<dyn RunMap>;
 }
@@ -46,6 +58,9 @@ pub(crate) struct ReduceFacts {
 
 /// A compiled reduce.
 pub(crate) trait ReduceCode: Send + Sync {
+    /// What it runs in.
+    fn engine(&self) -> Engine;
+
     /// What one thread needs to run it.
     fn runner(&self, limits: Limits) -> Box<dyn RunReduce>;
 }

@@ -26,6 +26,7 @@ mod run;
 mod source;
 mod value;
 
+pub use code::Engine;
 pub use error::{CompileError, RuntimeError};
 pub use input::{Attachment, Each, Entry, Host, Input, NoHost};
 pub use language::Language;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::code::{MapCode, MapFacts, RunMap};
+use crate::code::{Engine, MapCode, MapFacts, RunMap};
 use crate::error::{CompileError, RuntimeError};
 use crate::input::{Each, Host, Input};
 use crate::language::Language;
@@ -50,6 +50,13 @@ impl Map {
             Language::JavaScript => crate::javascript::compile_map(text, sources)?,
         };
         Ok(Map { language, facts: Arc::new(facts), code })
+    }
+
+    /// What it runs in. A map in JavaScript whose every construct has a meaning in the program is lowered to it, as C# is; a document for which that
+    /// does not settle the answer goes to QuickJS all the same.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.code.engine()
     }
 
     /// The language of the text.

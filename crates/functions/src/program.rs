@@ -3,6 +3,8 @@
 //! Every variable of a function has a place of its own in one flat array, for no function calls itself. Every name of a property has a number, under which each
 //! runner keeps a [`Property`](jackdaw_document::Property) that remembers where the last document had it.
 
+pub(crate) mod script;
+
 use jackdaw_document::date::Date;
 use regex::Regex;
 use rust_decimal::Decimal;
@@ -21,6 +23,10 @@ pub(crate) struct Program {
     pub(crate) names: Vec<Box<str>>,
     /// The regular expressions it uses.
     pub(crate) patterns: Vec<Regex>,
+    /// How many arrays it fills.
+    pub(crate) lists: u32,
+    /// A script asks for the metadata of documents, which then have more of it than is stored.
+    pub(crate) reads_metadata: bool,
 }
 
 /// An expression.
@@ -114,6 +120,10 @@ pub(crate) enum Expr {
         variables: Box<[(Slot, Expr)]>,
         result: Box<Expr>,
     },
+    /// `undefined`, or what is not there.
+    Missing,
+    /// What follows JavaScript's rules.
+    Script(Box<script::Script>),
 }
 
 impl Expr {

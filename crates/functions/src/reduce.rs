@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jackdaw_document::Document;
 
-use crate::code::{ReduceCode, ReduceFacts, RunReduce};
+use crate::code::{Engine, ReduceCode, ReduceFacts, RunReduce};
 use crate::error::{CompileError, RuntimeError};
 use crate::input::Each;
 use crate::language::Language;
@@ -61,6 +61,13 @@ impl Reduce {
             Language::JavaScript => crate::javascript::compile_reduce(text, sources)?,
         };
         Ok(Reduce { language, facts: Arc::new(facts), code })
+    }
+
+    /// What it runs in. A reduce in JavaScript whose every construct has a meaning in the program is lowered to it, as C# is; a document for which that
+    /// does not settle the answer goes to QuickJS all the same.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        self.code.engine()
     }
 
     /// The language of the text.

@@ -20,7 +20,7 @@ pub(super) fn ticks_of(milliseconds: f64) -> Option<i64> {
 }
 
 /// A date in ticks of universal time, as text.
-pub(super) fn date_text(ticks: i64) -> String {
+pub(crate) fn date_text(ticks: i64) -> String {
     let mut buffer = [0; DATE_TEXT_MAX];
     String::from_utf8_lossy(Date { ticks, zone: Zone::Utc }.format(&mut buffer)).into_owned()
 }

@@ -18,8 +18,10 @@ use super::definition::Definitions;
 use super::engine::{self, Scripts};
 use super::error::{HostError, ScriptError};
 use super::limits::Limits as ScriptLimits;
+use super::lower::{self, Lowered, LoweredMap, LoweredReduce};
 use super::{into_script, into_value, syntax};
-use crate::code::{MapCode, MapFacts, ReduceCode, ReduceFacts, RunMap, RunReduce};
+use crate::code::{Engine, MapCode, MapFacts, ReduceCode, ReduceFacts, RunMap, RunReduce};
+use crate::program::Program;
 use crate::{
     Collections, CompileError, Each, Entry, Host, Input, Limits, RuntimeError, Source, SourceKind, Value,
 };
@@ -41,7 +43,20 @@ pub(crate) fn compile_map(
     text: &str,
     sources: &BTreeMap<String, String>,
 ) -> Result<(MapFacts, Arc<dyn MapCode>), CompileError> {
-    let (code, definitions) = compile(text, sources)?;
+    let (facts, script, lowered) = both_of_map(text, sources)?;
+    Ok(match lowered {
+        Some(lowered) => (facts, Arc::new(LoweredMap { lowered, script })),
+        None => (facts, script),
+    })
+}
+
+/// A map for QuickJS, and as it was lowered if it could be.
+#[expect(clippy::type_complexity, reason = "taken apart at once, here and by the test that compares the two")]
+pub(super) fn both_of_map(
+    text: &str,
+    sources: &BTreeMap<String, String>,
+) -> Result<(MapFacts, Arc<dyn MapCode>, Option<Lowered>), CompileError> {
+    let (code, definitions, lowered) = compile(text, sources, lower::map)?;
     if definitions.maps.is_empty() {
         return Err(nothing_defined("a map in JavaScript must call map(collection, function)", "map"));
     }
@@ -78,7 +93,9 @@ pub(crate) fn compile_map(
         uses_compare_exchange: definitions.uses_compare_exchange,
     };
     let by_collection = definitions.maps.len() > 1;
-    Ok((facts, Arc::new(MapScript { compiled, by_collection })))
+    let fields = compiled.fields.clone();
+    let script: Arc<dyn MapCode> = Arc::new(MapScript { compiled, by_collection });
+    Ok((facts, script, lowered.map(|program| Lowered::new(program, fields))))
 }
 
 /// Compiles the text of a reduce.
@@ -86,25 +103,52 @@ pub(crate) fn compile_reduce(
     text: &str,
     sources: &BTreeMap<String, String>,
 ) -> Result<(ReduceFacts, Arc<dyn ReduceCode>), CompileError> {
-    let (code, mut definitions) = compile(text, sources)?;
+    let (facts, script, lowered) = both_of_reduce(text, sources)?;
+    Ok(match lowered {
+        Some(lowered) => (facts, Arc::new(LoweredReduce { lowered, script })),
+        None => (facts, script),
+    })
+}
+
+/// A reduce for QuickJS, and as it was lowered if it could be.
+#[expect(clippy::type_complexity, reason = "taken apart at once, here and by the test that compares the two")]
+pub(super) fn both_of_reduce(
+    text: &str,
+    sources: &BTreeMap<String, String>,
+) -> Result<(ReduceFacts, Arc<dyn ReduceCode>, Option<Lowered>), CompileError> {
+    let (code, mut definitions, lowered) = compile(text, sources, lower::reduce)?;
     let Some(reduce) = definitions.reduces.pop().filter(|_| definitions.reduces.is_empty()) else {
         let message = "a reduce in JavaScript must call groupBy(key).aggregate(function) once";
         return Err(nothing_defined(message, "groupBy"));
     };
-    let names = reduce.fields.as_ref().map(|fields| fields.iter().map(|field| field.name.clone()).collect());
+    let names: Option<Arc<[Box<str>]>> =
+        reduce.fields.as_ref().map(|fields| fields.iter().map(|field| field.name.clone()).collect());
     let facts = ReduceFacts { key_fields: reduce.key_fields, fields: reduce.fields };
-    Ok((facts, Arc::new(ReduceScript { compiled: Compiled { code, fields: names } })))
+    let script: Arc<dyn ReduceCode> =
+        Arc::new(ReduceScript { compiled: Compiled { code, fields: names.clone() } });
+    Ok((facts, script, lowered.map(|program| Lowered::new(program, names))))
 }
 
 fn nothing_defined(message: &str, construct: &str) -> CompileError {
     CompileError { message: message.to_owned(), line: 1, column: 1, construct: construct.to_owned() }
 }
 
-fn compile(text: &str, sources: &BTreeMap<String, String>) -> Result<(Arc<str>, Definitions), CompileError> {
+/// What a text is made into: a script for QuickJS, what the text says, and the program that it was lowered to if it could be.
+type Made = (Arc<str>, Definitions, Option<Program>);
+
+fn compile(
+    text: &str,
+    sources: &BTreeMap<String, String>,
+    lower: impl FnOnce(&oxc_ast::ast::Program<'_>) -> Result<Program, lower::NotLowered>,
+) -> Result<Made, CompileError> {
     let repaired = syntax::with_missing_commas(text);
     let checked = syntax::check(&repaired)?;
     let mut definitions = Definitions::default();
-    syntax::parse(&repaired, |program| definitions.visit_program(program))?;
+    // What sources of an index declare is not known to what is lowered.
+    let lowered = syntax::parse(&repaired, |program| {
+        definitions.visit_program(program);
+        if sources.is_empty() { lower(program).ok() } else { None }
+    })?;
     if let Some((at, message)) = definitions.wrong.take() {
         let mut error = syntax::error_at(&repaired, at as usize, message);
         error.construct = "definition".to_owned();
@@ -132,7 +176,7 @@ fn compile(text: &str, sources: &BTreeMap<String, String>) -> Result<(Arc<str>, 
         let _ = writeln!(code, "{}", checked.code);
     }
     let _ = write!(code, "{}\n}})();defined=made.defined}}return defined[which](given)}}}})()", checked.code);
-    Ok((code.into(), definitions))
+    Ok((code.into(), definitions, lowered))
 }
 
 fn limits_of(limits: &Limits) -> ScriptLimits {
@@ -202,6 +246,10 @@ struct MapScript {
 }
 
 impl MapCode for MapScript {
+    fn engine(&self) -> Engine {
+        Engine::QuickJs
+    }
+
     fn runner(&self, limits: Limits) -> Box<dyn RunMap> {
         let compiled = self.compiled.clone();
         Box::new(MapRun { compiled, by_collection: self.by_collection, limits, memory: Bump::new() })
@@ -261,6 +309,10 @@ struct ReduceScript {
 }
 
 impl ReduceCode for ReduceScript {
+    fn engine(&self) -> Engine {
+        Engine::QuickJs
+    }
+
     fn runner(&self, limits: Limits) -> Box<dyn RunReduce> {
         Box::new(ReduceRun { compiled: self.compiled.clone(), limits, memory: Bump::new() })
     }

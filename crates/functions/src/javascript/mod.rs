@@ -10,6 +10,7 @@
 //! | patches | `patch` |
 //! | projections | `projection` |
 //! | index functions | `index`, `definition`, `into_value` |
+//! | index functions that need no QuickJS | `lower` |
 //!
 //! What always holds: a script sees nothing of what another left; it ends within its limits, or with an error that says which it exceeded; and what it leaves alone of
 //! a document comes back as it was, to the last digit.
@@ -26,6 +27,7 @@ mod index_tests;
 mod into_script;
 mod into_value;
 mod limits;
+mod lower;
 mod patch;
 mod projection;
 mod sources;
@@ -35,6 +37,7 @@ mod tests;
 
 pub use calls::IncludeKind;
 pub use error::{HostError, ScriptError};
+pub(crate) use format::date_text;
 pub(crate) use index::{compile_map, compile_reduce};
 pub use limits::Limits as ScriptLimits;
 pub use patch::{PatchHost, PatchScript};

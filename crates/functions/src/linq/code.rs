@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jackdaw_document::{self as document, Document};
 
 use super::lower::{Lowered, Role, lower};
-use crate::code::{MapCode, MapFacts, ReduceCode, ReduceFacts, RunMap, RunReduce};
+use crate::code::{Engine, MapCode, MapFacts, ReduceCode, ReduceFacts, RunMap, RunReduce};
 use crate::error::{CompileError, RuntimeError};
 use crate::input::{Each, Entry, Host, Input, NoHost};
 use crate::limits::Limits;
@@ -77,12 +77,20 @@ impl Code {
 }
 
 impl MapCode for Code {
+    fn engine(&self) -> Engine {
+        Engine::Program
+    }
+
     fn runner(&self, limits: Limits) -> Box<dyn RunMap> {
         self.of(limits)
     }
 }
 
 impl ReduceCode for Code {
+    fn engine(&self) -> Engine {
+        Engine::Program
+    }
+
     fn runner(&self, limits: Limits) -> Box<dyn RunReduce> {
         self.of(limits)
     }

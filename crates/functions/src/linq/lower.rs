@@ -57,7 +57,13 @@ pub(crate) fn lower(
         return Err(lowering.refuse(root, "", format!("the function reads nothing: {expected} is expected")));
     };
     Ok(Lowered {
-        program: Program { body, slots: lowering.slots, names: lowering.names, patterns: lowering.patterns },
+        program: Program {
+            body,
+            slots: lowering.slots,
+            names: lowering.names,
+            patterns: lowering.patterns,
+            ..Program::default()
+        },
         source,
         loads: lowering.loads,
         uses_compare_exchange: lowering.uses_compare_exchange,

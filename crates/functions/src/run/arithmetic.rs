@@ -96,7 +96,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         })
     }
 
-    fn concatenate(&mut self, left: Value<'r>, right: Value<'r>) -> Step<Value<'r>> {
+    pub(super) fn concatenate(&mut self, left: Value<'r>, right: Value<'r>) -> Step<Value<'r>> {
         let (left, right) = (self.text_of(left)?, self.text_of(right)?);
         if left.is_empty() {
             return Ok(Value::Text(right));

@@ -41,6 +41,11 @@ impl<'r> List<'r> {
         self.len
     }
 
+    /// The values so far.
+    pub(super) fn so_far(&self) -> &[Value<'r>] {
+        &self.values[..self.len]
+    }
+
     pub(super) fn done(self) -> &'r [Value<'r>] {
         let values: &'r [Value<'r>] = self.values;
         &values[..self.len]

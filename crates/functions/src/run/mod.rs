@@ -11,6 +11,7 @@ mod list;
 mod members;
 mod numbers;
 mod queries;
+pub(crate) mod script;
 mod sequences;
 mod texts;
 
@@ -70,6 +71,8 @@ pub(crate) struct Run<'r, 'd, 'h> {
     host: &'h mut dyn Host<'d>,
     steps_left: u64,
     limits: Limits,
+    /// The arrays that a function fills.
+    lists: Vec<List<'r>>,
 }
 
 impl<'r, 'd: 'r, 'h> Run<'r, 'd, 'h> {
@@ -90,6 +93,7 @@ impl<'r, 'd: 'r, 'h> Run<'r, 'd, 'h> {
             host,
             steps_left: limits.steps_max,
             limits,
+            lists: (0..program.lists).map(|_| List::new(&memory.arena)).collect(),
         }
     }
 
@@ -215,6 +219,8 @@ impl<'r, 'd: 'r, 'h> Run<'r, 'd, 'h> {
                 }
                 self.eval(result)
             }
+            Expr::Missing => Ok(Value::Missing),
+            Expr::Script(script) => self.script(script),
             Expr::Lambda(_) => Err(fault("a lambda is no value", 0)),
         }
     }
