@@ -600,11 +600,12 @@ fn by_chance(seeds: u64) {
     println!(
         "{runs} runs, {errors} of them errors, {declined} declined; {not_lowered} functions not lowered"
     );
-    // A test of nothing but refusals would prove nothing.
+    // A test of nothing but refusals would prove nothing. Chance makes many errors, and much that only QuickJS answers.
     if counts.len() > 100 {
+        let answered = runs - errors - declined;
         assert!(
-            declined * 4 < runs - errors && not_lowered * 10 < counts.len() * 8,
-            "{declined} {not_lowered}"
+            answered * 8 > runs && not_lowered * 10 < counts.len() * 8,
+            "{answered} of {runs}, {not_lowered}"
         );
     }
 }

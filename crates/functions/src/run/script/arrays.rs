@@ -212,7 +212,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 Value::Double(-1.0)
             }
             Method::Slice => {
-                let from = texts::relative(self.to_integer(&first)?, length);
+                let from = texts::relative(self.script_integer(&first)?, length);
                 let end = args.get(1).copied().unwrap_or(Value::Missing);
                 let to = self.end_of(&end, length)?;
                 let mut list = List::new(self.arena);
@@ -240,13 +240,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 Value::Array(list.done())
             }
             Method::At => {
-                let at = self.to_integer(&first)?;
+                let at = self.script_integer(&first)?;
                 self.item_at(&items, if at < 0.0 { length as f64 + at } else { at })
             }
             Method::Join => {
                 let separator = match first {
                     Value::Missing => ",",
-                    first => self.to_text(first)?,
+                    first => self.script_text(first)?,
                 };
                 Value::Text(self.join(&target, separator, 0)?)
             }
@@ -274,7 +274,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 item @ (Value::Array(_) | Value::Json(document::Value::Array(_))) => {
                     out.push_str(self.join(&item, ",", depth + 1)?);
                 }
-                item => out.push_str(self.to_text(item)?),
+                item => out.push_str(self.script_text(item)?),
             }
             if out.len() > 4096 {
                 self.check_memory(out.len())?;

@@ -74,20 +74,20 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 Value::Object(self.arena.alloc([("$value", first), ("$boost", by)]))
             }
             Function::ToText if values.is_empty() => Value::Text(""),
-            Function::ToText => Value::Text(self.to_text(first)?),
+            Function::ToText => Value::Text(self.script_text(first)?),
             Function::ToNumber if values.is_empty() => Value::Double(0.0),
-            Function::ToNumber => Value::Double(self.to_number(&first)?),
+            Function::ToNumber => Value::Double(self.script_number(&first)?),
             Function::ToBool => Value::Bool(operators::is_truthy(&first)),
             Function::ParseInt => {
-                let text = self.to_text(first)?;
+                let text = self.script_text(first)?;
                 Value::Double(numbers::parse_integer(text).ok_or_else(declined)?)
             }
             Function::ParseFloat => {
-                let text = self.to_text(first)?;
+                let text = self.script_text(first)?;
                 Value::Double(numbers::parse_start(text).ok_or_else(declined)?)
             }
-            Function::IsNan => Value::Bool(self.to_number(&first)?.is_nan()),
-            Function::IsFinite => Value::Bool(self.to_number(&first)?.is_finite()),
+            Function::IsNan => Value::Bool(self.script_number(&first)?.is_nan()),
+            Function::IsFinite => Value::Bool(self.script_number(&first)?.is_finite()),
             Function::NumberIsNan => Value::Bool(matches!(first, Value::Double(number) if number.is_nan())),
             Function::NumberIsFinite => {
                 Value::Bool(matches!(first, Value::Double(number) if number.is_finite()))
@@ -141,7 +141,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             let mut best = if is_min { f64::INFINITY } else { f64::NEG_INFINITY };
             let mut is_nan = false;
             for value in values {
-                let number = self.to_number(value)?;
+                let number = self.script_number(value)?;
                 is_nan |= number.is_nan();
                 // Minus zero is less than zero.
                 let is_better = match is_min {
@@ -155,7 +155,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             return Ok(if is_nan { f64::NAN } else { best });
         }
         let number = match values.first() {
-            Some(value) => self.to_number(value)?,
+            Some(value) => self.script_number(value)?,
             None => f64::NAN,
         };
         Ok(match function {
@@ -169,7 +169,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             Function::Sqrt => number.sqrt(),
             Function::Pow => {
                 let exponent = match values.get(1) {
-                    Some(value) => self.to_number(value)?,
+                    Some(value) => self.script_number(value)?,
                     None => f64::NAN,
                 };
                 numbers::power(number, exponent)

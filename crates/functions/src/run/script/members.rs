@@ -68,7 +68,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 None => Err(declined()),
             };
         }
-        let name = self.to_text(key)?;
+        let name = self.script_text(key)?;
         match self.own_property(&target, name)? {
             Some(value) => Ok(value),
             None if texts::is_object_name(name) => Err(declined()),
@@ -93,13 +93,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
 
     /// Whether an object has a property itself.
     pub(super) fn has_own(&mut self, target: &Value<'r>, key: Value<'r>) -> Step<bool> {
-        let name = self.to_text(key)?;
+        let name = self.script_text(key)?;
         Ok(self.own_property(target, name)?.is_some())
     }
 
     /// `key in target`.
     pub(super) fn is_in(&mut self, key: Value<'r>, target: Value<'r>) -> Step<Value<'r>> {
-        let name = self.to_text(key)?;
+        let name = self.script_text(key)?;
         let has = self.own_property(&target, name)?.is_some();
         if !has && texts::is_object_name(name) {
             return Err(declined());

@@ -89,7 +89,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             }
             Script::Update(slot, by) => {
                 let value = self.local(*slot);
-                let before = self.to_number(&value)?;
+                let before = self.script_number(&value)?;
                 self.set(*slot, Value::Double(before + by));
                 Ok(Value::Double(before))
             }

@@ -44,9 +44,9 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     pub(super) fn unary(&mut self, operator: Unary, value: Value<'r>) -> Step<Value<'r>> {
         Ok(match operator {
             Unary::Not => Value::Bool(!is_truthy(&value)),
-            Unary::Negate => Value::Double(-self.to_number(&value)?),
-            Unary::Plus => Value::Double(self.to_number(&value)?),
-            Unary::BitNot => Value::Double(f64::from(!numbers::to_int32(self.to_number(&value)?))),
+            Unary::Negate => Value::Double(-self.script_number(&value)?),
+            Unary::Plus => Value::Double(self.script_number(&value)?),
+            Unary::BitNot => Value::Double(f64::from(!numbers::to_int32(self.script_number(&value)?))),
             Unary::Void => Value::Missing,
             Unary::TypeOf => Value::Text(match value {
                 Value::Missing => "undefined",
@@ -61,7 +61,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     #[inline]
     pub(super) fn binary(&mut self, operator: Binary, left: Value<'r>, right: Value<'r>) -> Step<Value<'r>> {
         if let (Value::Double(left), Value::Double(right)) = (left, right) {
-            return Ok(of_numbers(operator, left, right).ok_or_else(declined)?);
+            return of_numbers(operator, left, right).ok_or_else(declined);
         }
         match operator {
             Binary::Add => self.add(left, right),
@@ -82,13 +82,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 if is_object(&left) || is_object(&right) {
                     return Err(declined());
                 }
-                let (left, right) = (self.to_number(&left)?, self.to_number(&right)?);
-                Ok(of_numbers(operator, left, right).ok_or_else(declined)?)
+                let (left, right) = (self.script_number(&left)?, self.script_number(&right)?);
+                of_numbers(operator, left, right).ok_or_else(declined)
             }
             Binary::In => self.is_in(left, right),
             operator => {
-                let (left, right) = (self.to_number(&left)?, self.to_number(&right)?);
-                Ok(of_numbers(operator, left, right).ok_or_else(declined)?)
+                let (left, right) = (self.script_number(&left)?, self.script_number(&right)?);
+                of_numbers(operator, left, right).ok_or_else(declined)
             }
         }
     }
@@ -96,10 +96,10 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     fn add(&mut self, left: Value<'r>, right: Value<'r>) -> Step<Value<'r>> {
         let is_text = |value: &Value<'_>| matches!(value, Value::Text(_)) || is_object(value);
         if is_text(&left) || is_text(&right) {
-            let (left, right) = (self.to_text(left)?, self.to_text(right)?);
+            let (left, right) = (self.script_text(left)?, self.script_text(right)?);
             return self.concatenate(Value::Text(left), Value::Text(right));
         }
-        Ok(Value::Double(self.to_number(&left)? + self.to_number(&right)?))
+        Ok(Value::Double(self.script_number(&left)? + self.script_number(&right)?))
     }
 
     /// `==`.
@@ -109,13 +109,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             (Value::Missing | Value::Null, _) | (_, Value::Missing | Value::Null) => false,
             (Value::Text(left), Value::Text(right)) => left == right,
             (left, right) if is_object(left) || is_object(right) => return Err(declined()),
-            (left, right) => self.to_number(left)? == self.to_number(right)?,
+            (left, right) => self.script_number(left)? == self.script_number(right)?,
         })
     }
 
     /// The value as a number.
     #[inline]
-    pub(super) fn to_number(&mut self, value: &Value<'r>) -> Step<f64> {
+    pub(super) fn script_number(&mut self, value: &Value<'r>) -> Step<f64> {
         Ok(match value {
             Value::Double(value) => *value,
             Value::Missing => f64::NAN,
@@ -123,7 +123,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             Value::Bool(value) => f64::from(u8::from(*value)),
             Value::Text(text) => numbers::parse(text).ok_or_else(declined)?,
             Value::Array(_) | Value::Json(document::Value::Array(_)) => {
-                let text = self.to_text(*value)?;
+                let text = self.script_text(*value)?;
                 numbers::parse(text).ok_or_else(declined)?
             }
             _ => return Err(declined()),
@@ -131,13 +131,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     }
 
     /// The value as a whole number of a place or a count; what is none is 0.
-    pub(super) fn to_integer(&mut self, value: &Value<'r>) -> Step<f64> {
-        let number = self.to_number(value)?;
+    pub(super) fn script_integer(&mut self, value: &Value<'r>) -> Step<f64> {
+        let number = self.script_number(value)?;
         Ok(if number.is_nan() { 0.0 } else { number.trunc() })
     }
 
     /// The value as text.
-    pub(super) fn to_text(&mut self, value: Value<'r>) -> Step<&'r str> {
+    pub(super) fn script_text(&mut self, value: Value<'r>) -> Step<&'r str> {
         Ok(match value {
             Value::Text(text) => text,
             Value::Missing => "undefined",
@@ -160,7 +160,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             out.push_str(text);
             if let Some(value) = values.get(at) {
                 let value = self.eval(value)?;
-                out.push_str(self.to_text(value)?);
+                out.push_str(self.script_text(value)?);
             }
         }
         Ok(Value::Text(self.keep(&out)?))
@@ -185,7 +185,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
                 }
                 Part::Computed(name, value) => {
                     let name = self.eval(name)?;
-                    let name = self.to_text(name)?;
+                    let name = self.script_text(name)?;
                     let value = self.eval(value)?;
                     put(&mut fields, name, value);
                 }

@@ -135,53 +135,53 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             Method::Trim => Value::Text(text.trim_matches(is_space)),
             Method::TrimStart => Value::Text(text.trim_start_matches(is_space)),
             Method::TrimEnd => Value::Text(text.trim_end_matches(is_space)),
-            Method::Includes => Value::Bool(text.contains(self.to_text(first)?)),
-            Method::StartsWith => Value::Bool(text.starts_with(self.to_text(first)?)),
-            Method::EndsWith => Value::Bool(text.ends_with(self.to_text(first)?)),
+            Method::Includes => Value::Bool(text.contains(self.script_text(first)?)),
+            Method::StartsWith => Value::Bool(text.starts_with(self.script_text(first)?)),
+            Method::EndsWith => Value::Bool(text.ends_with(self.script_text(first)?)),
             Method::IndexOf => {
-                let found = text.find(self.to_text(first)?);
+                let found = text.find(self.script_text(first)?);
                 Value::Double(found.map_or(-1.0, |byte| unit_of(text, byte)))
             }
             Method::LastIndexOf => {
-                let found = text.rfind(self.to_text(first)?);
+                let found = text.rfind(self.script_text(first)?);
                 Value::Double(found.map_or(-1.0, |byte| unit_of(text, byte)))
             }
             Method::Slice => {
                 let length = length(text);
-                let from = relative(self.to_integer(&first)?, length);
+                let from = relative(self.script_integer(&first)?, length);
                 let to = self.end_of(&second, length)?;
                 Value::Text(units(text, from, to)?)
             }
             Method::Substring => {
                 let length = length(text) as f64;
-                let from = self.to_integer(&first)?.clamp(0.0, length);
+                let from = self.script_integer(&first)?.clamp(0.0, length);
                 let to = match second {
                     Value::Missing => length,
-                    second => self.to_integer(&second)?.clamp(0.0, length),
+                    second => self.script_integer(&second)?.clamp(0.0, length),
                 };
                 Value::Text(units(text, from.min(to) as usize, from.max(to) as usize)?)
             }
             Method::Substr => {
                 let length = length(text);
-                let from = relative(self.to_integer(&first)?, length);
+                let from = relative(self.script_integer(&first)?, length);
                 let count = match second {
                     Value::Missing => length as f64,
-                    second => self.to_integer(&second)?.max(0.0),
+                    second => self.script_integer(&second)?.max(0.0),
                 };
                 let to = (from as f64 + count).min(length as f64) as usize;
                 Value::Text(units(text, from, to)?)
             }
             Method::CharAt => {
-                let at = self.to_integer(&first)?;
+                let at = self.script_integer(&first)?;
                 Value::Text(unit(text, at)?.unwrap_or(""))
             }
             Method::At => {
-                let at = self.to_integer(&first)?;
+                let at = self.script_integer(&first)?;
                 let at = if at < 0.0 { length(text) as f64 + at } else { at };
                 unit(text, at)?.map_or(Value::Missing, Value::Text)
             }
             Method::CharCodeAt => {
-                let at = self.to_integer(&first)?;
+                let at = self.script_integer(&first)?;
                 if at < 0.0 || at >= text.len() as f64 {
                     return Ok(Value::Double(f64::NAN));
                 }
@@ -194,13 +194,13 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             Method::Concat => {
                 let mut joined = Value::Text(text);
                 for other in args {
-                    let other = self.to_text(*other)?;
+                    let other = self.script_text(*other)?;
                     joined = self.concatenate(joined, Value::Text(other))?;
                 }
                 joined
             }
             Method::Repeat => {
-                let count = self.to_integer(&first)?;
+                let count = self.script_integer(&first)?;
                 if !(0.0..=1e6).contains(&count) {
                     return Err(declined());
                 }
@@ -235,10 +235,10 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
         width: Value<'r>,
         filler: Value<'r>,
     ) -> Step<Value<'r>> {
-        let width = self.to_integer(&width)?;
+        let width = self.script_integer(&width)?;
         let filler = match filler {
             Value::Missing => " ",
-            filler => self.to_text(filler)?,
+            filler => self.script_text(filler)?,
         };
         let missing = width - length(text) as f64;
         if missing <= 0.0 || filler.is_empty() {
@@ -256,7 +256,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     fn split_text(&mut self, text: &'r str, separator: Value<'r>) -> Step<Value<'r>> {
         let separator = match separator {
             Value::Missing => return Ok(Value::Array(self.arena.alloc_slice_copy(&[Value::Text(text)]))),
-            separator => self.to_text(separator)?,
+            separator => self.script_text(separator)?,
         };
         let mut list = super::List::new(self.arena);
         if separator.is_empty() {
@@ -280,7 +280,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
     pub(super) fn end_of(&mut self, end: &Value<'r>, length: usize) -> Step<usize> {
         Ok(match end {
             Value::Missing => length,
-            end => relative(self.to_integer(end)?, length),
+            end => relative(self.script_integer(end)?, length),
         })
     }
 
@@ -295,7 +295,7 @@ impl<'r, 'd: 'r> Run<'r, 'd, '_> {
             Method::ToString => numbers::text(number),
             Method::ToFixed => {
                 let digits = match args.first() {
-                    Some(digits) => self.to_integer(digits)?,
+                    Some(digits) => self.script_integer(digits)?,
                     None => 0.0,
                 };
                 if !(0.0..=20.0).contains(&digits) {
