@@ -23,7 +23,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A definition names an analyzer that does not exist.
-    #[error("cannot find analyzer type '{name}' for field '{field}'")]
+    #[error("Cannot find analyzer type '{name}' for field '{field}'")]
     UnknownAnalyzer {
         /// The field.
         field: String,

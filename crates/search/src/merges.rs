@@ -124,6 +124,7 @@ fn quiet(segments: &[Size], chosen: &mut Vec<Vec<SegmentId>>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

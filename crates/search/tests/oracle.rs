@@ -113,15 +113,8 @@ fn evaluate(query: &Query, object: &Json) -> bool {
                         double(found).map(|found| found.total_cmp(&(*value as f64)))
                     }
                     Value::Double(value) if as_double => double(found).map(|found| found.total_cmp(value)),
-                    other => {
-                        // The empty text is nothing's end.
-                        let end = if let Value::Text(text) = other {
-                            text.to_lowercase()
-                        } else {
-                            query_text(other)
-                        };
-                        Some(text(found).cmp(&end))
-                    }
+                    // The empty text stands at its term, as in RavenDB.
+                    other => Some(text(found).cmp(&query_text(other))),
                 };
                 let above = match low {
                     Bound::Open => true,
