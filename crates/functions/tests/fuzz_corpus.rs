@@ -11,6 +11,11 @@ fn linq() {
     replay_corpus("functions", "functions_linq", checks::linq);
 }
 
+#[test]
+fn javascript() {
+    replay_corpus("functions", "functions_javascript", checks::javascript);
+}
+
 /// The expressions of the cases, which are as many hints at what may go wrong.
 #[test]
 fn cases() {
@@ -135,7 +140,125 @@ fn random_texts() {
         "\n",
         "//",
     ];
-    for seed in 0..4_000_u64 {
+    for_random_texts(PIECES, 4_000, checks::linq);
+}
+
+/// The same for JavaScript.
+#[test]
+fn random_scripts() {
+    const PIECES: &[&str] = &[
+        "x",
+        ".A",
+        ".B",
+        ".C",
+        ".F",
+        ".G",
+        ".H",
+        ".J",
+        ".Missing",
+        "?.A",
+        "[0]",
+        "['A']",
+        "[9]",
+        "g.values",
+        "g.key",
+        " + ",
+        " - ",
+        " * ",
+        " / ",
+        " % ",
+        " ** ",
+        " == ",
+        " === ",
+        " != ",
+        " !== ",
+        " < ",
+        " >= ",
+        " && ",
+        " || ",
+        " ?? ",
+        " ? 1 : 2",
+        "!",
+        "-",
+        "+",
+        "~",
+        " & 3",
+        " << 2",
+        " >>> 1",
+        "typeof ",
+        "void ",
+        "(",
+        ")",
+        "1",
+        "2.5",
+        "1e400",
+        "9007199254740993",
+        "'a'",
+        "\"\\ud83d\"",
+        "null",
+        "undefined",
+        "NaN",
+        "true",
+        "`${x.A}|${x.C}`",
+        "{ A: 1, b: x.B }",
+        "[1, x.A]",
+        "[...x.F]",
+        ".map(y => y)",
+        ".map((y, i) => i)",
+        ".filter(y => y != null)",
+        ".flatMap(y => x.F)",
+        ".reduce((a, y) => a + y.A, 0)",
+        ".reduce((a, b) => a + b)",
+        ".some(y => y)",
+        ".every(y => y > 0)",
+        ".find(y => y)",
+        ".length",
+        ".join(',')",
+        ".slice(1)",
+        ".slice(-2)",
+        ".concat(x.F)",
+        ".indexOf(1)",
+        ".includes('b')",
+        ".toString()",
+        ".toFixed(2)",
+        ".substring(1)",
+        ".substr(-1)",
+        ".split(',')",
+        ".toLowerCase()",
+        ".trim()",
+        ".padStart(5)",
+        ".charCodeAt(0)",
+        ".startsWith('A')",
+        ".replace('b', '')",
+        ".sort()",
+        ".reverse()",
+        "Math.round(",
+        "Math.max(x.A, ",
+        "Math.floor(",
+        "Number(",
+        "String(",
+        "parseInt(",
+        "Object.keys(",
+        "Array.isArray(",
+        "new Date(",
+        "id(x)",
+        "getMetadata(x)",
+        "load(x.C, 'Xs')",
+        "createField(x.C, x.F)",
+        "(y => y)(",
+        "x.F.forEach(y => y)",
+        ", ",
+        "é",
+        "日\u{1F600}",
+        "\n",
+        "//",
+    ];
+    for_random_texts(PIECES, 1_500, checks::javascript);
+}
+
+/// Texts of some of these pieces each, with brackets closed.
+fn for_random_texts(pieces: &[&str], seeds: u64, check: fn(&[u8])) {
+    for seed in 0..seeds {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let mut next = |bound: usize| {
             state ^= state << 13;
@@ -145,9 +268,9 @@ fn random_texts() {
         };
         let count = 1 + next(9);
         let mut text = if next(3) > 0 { "x".to_owned() } else { String::new() };
-        (0..count).for_each(|_| text.push_str(PIECES[next(PIECES.len())]));
+        (0..count).for_each(|_| text.push_str(pieces[next(pieces.len())]));
         let open = text.matches('(').count().saturating_sub(text.matches(')').count());
         text.push_str(&")".repeat(open));
-        checks::linq(text.as_bytes());
+        check(text.as_bytes());
     }
 }

@@ -161,7 +161,7 @@ fn a_dump_goes_out_and_comes_in() {
     assert_eq!(state()["Result"]["Documents"]["ReadCount"], 2000);
 
     let options = gzip(br#"{"OperateOnTypes":"Documents,Identities"}"#);
-    for (options, passes_indexes_over) in [(Some(&options[..]), true), (Some(b"{}"), false), (None, false)] {
+    for options in [Some(&options[..]), Some(b"{}"), None] {
         let url = "/databases/other/smuggler/import?operationId=5";
         let answer = multipart(&server, url, options, &dump.body);
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -169,7 +169,8 @@ fn a_dump_goes_out_and_comes_in() {
         assert_eq!(result["Documents"]["ReadCount"], 2000);
         assert_eq!(
             (&result["Identities"]["ReadCount"], &result["Indexes"]["Skipped"]),
-            (&json!(1), &json!(passes_indexes_over))
+            (&json!(1), &json!(false)),
+            "the dump has no indexes that could be passed over"
         );
     }
     assert_eq!(count(&server, "other"), 2000);

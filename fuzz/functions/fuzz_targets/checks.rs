@@ -29,6 +29,27 @@ pub fn linq(input: &[u8]) {
     }
 }
 
+/// Any text as a map in JavaScript, as an expression in one, and as a reduce, whichever engine runs them: as [`linq`].
+pub fn javascript(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else { return };
+    let no_sources = BTreeMap::new();
+    let field = format!("map('Xs', x => ({{ V: {text} }}))");
+    let block = format!("map('Xs', x => {{ const v = {text}; return [v, {{ V: v }}]; }})");
+    for text in [text, &field, &block] {
+        match Map::compile(text, &no_sources) {
+            Ok(map) => run_map(&map),
+            Err(error) => check_error(&error),
+        }
+    }
+    let reduce = format!("groupBy(x => ({{ A: x.A }})).aggregate(g => ({{ A: g.key.A, V: {text} }}))");
+    for text in [text, &reduce] {
+        match Reduce::compile(text, &no_sources) {
+            Ok(reduce) => run_reduce(&reduce),
+            Err(error) => check_error(&error),
+        }
+    }
+}
+
 fn limits() -> Limits {
     Limits { steps_max: 20_000, memory_bytes_max: 16 << 20, entries_max: 1_000 }
 }

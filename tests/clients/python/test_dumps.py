@@ -1,9 +1,12 @@
 """Dumps out of a database and into another: documents, and the indexes over them."""
 
+import time
+
 import pytest
+import requests
 from ravendb import DocumentStore, IndexDefinition
 from ravendb.documents.indexes.definitions import FieldIndexing, FieldStorage, IndexFieldOptions, IndexLockMode, IndexPriority
-from ravendb.documents.operations.indexes import GetIndexesOperation, GetIndexNamesOperation, PutIndexesOperation
+from ravendb.documents.operations.indexes import GetIndexNamesOperation, PutIndexesOperation
 from ravendb.documents.operations.statistics import GetStatisticsOperation
 from ravendb.serverwide.database_record import DatabaseRecord
 from ravendb.serverwide.operations.common import CreateDatabaseOperation
@@ -12,6 +15,7 @@ from cases import keys
 from conftest import drop
 
 smuggler = pytest.importorskip("ravendb.documents.smuggler.common", reason="this client has no smuggler")
+pytestmark = pytest.mark.skipif(not hasattr(DocumentStore, "smuggler"), reason="this client has no smuggler")
 
 BY_NAME = IndexDefinition(
     name="Products/ByName",
@@ -53,7 +57,8 @@ def imported(store, file, **options):
 
 
 def definitions(store):
-    return [index.to_json() for index in store.maintenance.send(GetIndexesOperation(0, 100))]
+    """As the server tells them: the client cannot write those that it has read."""
+    return requests.get(f"{store.urls[0]}/databases/{store.database}/indexes", timeout=60).json()["Results"]
 
 
 def count(store):
@@ -107,10 +112,11 @@ def test_an_import_changes_an_index_that_is_there(indexed, other, file):
     exported(indexed, file)
     other.maintenance.send(PutIndexesOperation(IndexDefinition(name="Products/PerCategory", maps=BY_NAME.maps)))
     imported(other, file)
-    with other.open_session() as session:
-        assert list(session.advanced.raw_query("from index 'Products/PerCategory' where count > 0").wait_for_non_stale_results())
-    [changed] = [index for index in definitions(other) if index["Name"] == "Products/PerCategory"]
-    assert changed["Reduce"] == PER_CATEGORY.reduce
+    # The old one answers until the new one is built.
+    while [index["Reduce"] for index in definitions(other) if index["Name"] == "Products/PerCategory"] != [PER_CATEGORY.reduce]:
+        time.sleep(0.05)
+    query = "from index 'Products/PerCategory' where count > 0"
+    assert len(found(other, query)) == len(found(indexed, query)) > 0
 
 
 def test_an_index_that_is_refused_does_not_stop_an_import(store, url, database, tmp_path, raw):
