@@ -8,9 +8,9 @@
 //! have, are made a segment of by the thread that adds them.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::{Condvar, Mutex};
@@ -41,6 +41,9 @@ const THREADS_MAX: usize = 4;
 
 /// Threads of all writers of the process. Each may have one, and more while there are fewer than processors.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+/// Processors that this process may use. Asked once: the system answers by reading files, and this is looked at between batches.
+static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
 
 /// The segments of one commit.
 pub(crate) struct Building {
@@ -111,9 +114,8 @@ impl Building {
     /// For a writer with so many bytes of memory.
     pub(crate) fn new(index: Index, spare: Arc<Spare>, memory: usize) -> Building {
         let waiting_max = WAITING_MAX.min(memory / 8);
-        let processors = thread::available_parallelism().map_or(1, usize::from);
         let affordable = memory / (SEGMENT_MEMORY_MIN + waiting_max);
-        let threads_max = processors.min(THREADS_MAX).min(affordable).max(1);
+        let threads_max = PROCESSORS.min(THREADS_MAX).min(affordable).max(1);
         Building {
             index,
             spare,
@@ -280,8 +282,7 @@ fn join(run: Run) -> tantivy::Result<Option<SegmentMeta>> {
 
 /// Whether one more thread would have a processor.
 fn has_processor() -> bool {
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    THREADS.load(Ordering::Acquire) < processors
+    THREADS.load(Ordering::Acquire) < *PROCESSORS
 }
 
 /// What the thread of a run does.
