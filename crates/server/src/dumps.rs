@@ -57,7 +57,9 @@ impl IndexTaker for TakenIndexes {
 
     fn take_record(&self, mut record: Value) -> (u64, Vec<String>) {
         let (mut taken, mut refused) = (0, Vec::new());
-        let Value::Object(analyzers) = record["Analyzers"].take() else { return (0, refused) };
+        // The record may be anything.
+        let analyzers = record.get_mut("Analyzers").map(Value::take);
+        let Some(Value::Object(analyzers)) = analyzers else { return (0, refused) };
         for (name, analyzer) in analyzers {
             let put = serde_json::from_value::<AnalyzerDefinition>(analyzer)
                 .map_err(|error| error.to_string())

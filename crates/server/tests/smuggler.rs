@@ -222,6 +222,22 @@ fn a_killed_import_ends() {
 }
 
 #[test]
+fn a_record_of_nonsense_keeps_no_document_out() {
+    let server = server();
+    for (number, record) in
+        ["[1]", "7", "\"x\"", "null", "{\"Analyzers\":[]}", "{\"Analyzers\":{\"A\":5}}"].iter().enumerate()
+    {
+        let id = format!("nonsense/{number}");
+        let dump = format!(
+            r#"{{"BuildVersion":54000,"DatabaseRecord":{record},"Docs":[{{"@metadata":{{"@id":"{id}"}}}}]}}"#
+        );
+        let answer = multipart(&server, "/databases/db/smuggler/import?operationId=6", None, dump.as_bytes());
+        assert!(answer.status < 500, "{record}: {}", answer.text());
+        assert_eq!(server.get(&format!("/databases/db/docs?id={id}")).status, 200, "{record}");
+    }
+}
+
+#[test]
 fn definitions_of_indexes_go_with_a_dump() {
     let server = server();
     let code = "using System.IO; using Lucene.Net.Analysis; public class Mine : Analyzer { \
