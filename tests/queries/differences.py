@@ -49,4 +49,6 @@ class Differences:
 def name_of(case):
     """The text on one line and the parameters: what a difference names the case by."""
     text = case.text.replace("\n", " ")
+    if case.projection is not None:
+        text += f" projection={case.projection}"
     return text if case.parameters is None else f"{text} $ {dumps(case.parameters)}"

@@ -44,7 +44,7 @@ def prepare(database, script, reverse=False, tolerant=False):
 def ask(database, script, case, source):
     """(rows, extras, total) or an error's words."""
     try:
-        answer = database.query(case.query(script, source), case.parameters)
+        answer = database.query(case.query(script, source), case.parameters, case.projection)
     except Refused as refused:
         return f"{refused.status} {refused.kind}", refused.message
     if answer.get("IsStale"):

@@ -80,6 +80,10 @@ class Case:
     def has(self, word):
         return word in self.words
 
+    @property
+    def projection(self):
+        return next((word.partition("=")[2] for word in self.words if word.startswith("projection=")), None)
+
 
 @dataclass
 class Script:

@@ -91,7 +91,7 @@ class Database:
                 raise Refused(0, "Stale", "the indexes stay stale")
             time.sleep(0.02)
 
-    def query(self, text, parameters=None):
+    def query(self, text, parameters=None, projection=None):
         return self.call("POST", "/queries", {
             "Query": text, "QueryParameters": parameters, "WaitForNonStaleResults": True,
-            "WaitForNonStaleResultsTimeout": "00:00:15"})
+            "WaitForNonStaleResultsTimeout": "00:00:15", "ProjectionBehavior": projection or "Default"})

@@ -47,7 +47,7 @@ fn calls_in_order_make_a_document() {
         })
         .unwrap();
     array.validate(context.limits()).unwrap();
-    assert_eq!(array.to_json(Style::Compact), r#"[1.0,1e300,"aGVsbG8=","aGk="]"#);
+    assert_eq!(array.to_json(Style::Compact), r#"[1.0,1E+300,"aGVsbG8=","aGk="]"#);
 }
 
 /// The bytes of the worked example in `docs/format/document.md`.
@@ -176,7 +176,7 @@ fn serde_types_come_back() {
     };
     let document = context.serialize(&order, Mode::Memory).unwrap();
     document.validate(context.limits()).unwrap();
-    assert_eq!(document.to_json(Style::Compact), serde_json::to_string(&order).unwrap().replace("e+", "e"));
+    assert_eq!(document.to_json(Style::Compact), serde_json::to_string(&order).unwrap().replace("e+", "E+"));
     assert_eq!(document.deserialize::<Order<'_>>().unwrap(), order);
     // Compressed text cannot be borrowed, owned text can be read.
     let compressed = context.serialize(&order, Mode::Disk).unwrap();

@@ -271,7 +271,7 @@ impl Index {
         self.plan.as_ref().is_ok_and(|plan| plan.has_dynamic_fields || plan.field_names.contains(name))
     }
 
-    /// Names of the fields that are known beforehand.
+    /// Names of the fields that are known beforehand, in the definition's order.
     pub fn field_names(&self) -> impl Iterator<Item = &str> {
         self.plan.iter().flat_map(|plan| plan.field_names.iter().map(String::as_str))
     }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use indexmap::IndexSet;
 use jackdaw_functions::{Collections, CompileError, Map, Reduce, SourceKind};
 use jackdaw_search as search;
 
@@ -128,8 +129,8 @@ pub(crate) struct Plan {
     /// Where its results go as documents.
     pub(crate) output: Option<OutputPlan>,
     pub(crate) fields: Fields,
-    /// Names of the fields, when they are known.
-    pub(crate) field_names: BTreeSet<String>,
+    /// Names of the fields, when they are known, in the definition's order.
+    pub(crate) field_names: IndexSet<String>,
     /// There may be fields that are not among the names.
     pub(crate) has_dynamic_fields: bool,
     pub(crate) schema: search::Schema,
@@ -187,7 +188,7 @@ impl Plan {
         let mut referenced = Vec::new();
         let mut sources = Vec::new();
         let (mut uses_compare_exchange, mut has_dynamic_fields) = (false, false);
-        let mut field_names = BTreeSet::new();
+        let mut field_names = IndexSet::new();
         for (text, map) in maps {
             let what = match map.source().kind {
                 SourceKind::Documents => None,

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use jackdaw_database::{Fields, Snapshot, ids};
 use jackdaw_document::{Context, Value};
-use jackdaw_functions::javascript::Projection as Script;
+use jackdaw_functions::Input;
+use jackdaw_functions::javascript::{Argument, FieldsFrom, Projection as Script};
+use jackdaw_indexing::Index;
 use jackdaw_rql::tree::{self, Expression};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -110,13 +112,56 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// The field as the index stores it, where projections may take it from there.
-    pub(crate) fn stored_field<'v>(&self, row: &Row<'v>, name: &str) -> Option<Value<'v>> {
-        if matches!(
+    /// What a function is given for a result: the document, with what the index stores where projections may take it from there.
+    pub(crate) fn script_argument<'v>(&self, row: &Row<'v>, input: &'v Input<'v>) -> Argument<'v> {
+        let from = match self.request.projection {
+            ProjectionBehavior::FromDocument => return Argument::Document(input),
+            ProjectionBehavior::Default => FieldsFrom::Either,
+            ProjectionBehavior::FromIndex => FieldsFrom::Index,
+            ProjectionBehavior::FromIndexOrThrow => FieldsFrom::IndexOrFail,
+            ProjectionBehavior::FromDocumentOrThrow => FieldsFrom::DocumentOrFail,
+        };
+        match (row.stored, from) {
+            (None, FieldsFrom::Either) => Argument::Document(input),
+            (stored, from) => Argument::Result(input, stored, from),
+        }
+    }
+
+    /// The error that a field is which is not where projections may take it from.
+    #[cold]
+    pub(crate) fn no_field(&self, row: &Row<'_>, name: &str) -> Error {
+        let text = &self.plan.text;
+        match (self.request.projection, row.index) {
+            (ProjectionBehavior::FromIndexOrThrow, Some(index)) => no_index_field(text, index, name),
+            (ProjectionBehavior::FromIndexOrThrow, None) => Error::Invalid(format!(
+                "Could not extract field '{name}' from an index, because no index answers this query.\nQuery: {text}"
+            )),
+            _ => Error::Invalid(format!(
+                "Could not extract field '{name}' from document '{}', because document does not contain such a field.\nQuery: {text}",
+                row.id(Origin::Result).unwrap_or_default()
+            )),
+        }
+    }
+
+    /// Whether projections take nothing from what the index stores.
+    pub(crate) fn takes_documents_alone(&self) -> bool {
+        matches!(
             self.request.projection,
             ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow
-        ) && row.document.is_some()
-        {
+        )
+    }
+
+    /// Whether projections take nothing from documents that an index found.
+    pub(crate) fn takes_indexes_alone(&self, row: &Row<'_>) -> bool {
+        matches!(
+            self.request.projection,
+            ProjectionBehavior::FromIndex | ProjectionBehavior::FromIndexOrThrow
+        ) && row.index.is_some()
+    }
+
+    /// The field as the index stores it, where projections may take it from there.
+    pub(crate) fn stored_field<'v>(&self, row: &Row<'v>, name: &str) -> Option<Value<'v>> {
+        if self.takes_documents_alone() && row.document.is_some() {
             return None;
         }
         row.stored.as_ref()?.get(name)
@@ -421,4 +466,13 @@ impl<'r, 'o> Results<'r, 'o> {
         out.push(b'}');
         Ok(())
     }
+}
+
+/// The error that a field is which an index does not store.
+#[cold]
+pub(crate) fn no_index_field(text: &str, index: &Index, name: &str) -> Error {
+    Error::Invalid(format!(
+        "Could not extract field '{name}' from index '{}', because index does not contain such a field or field value is not stored within index.\nQuery: {text}",
+        index.name()
+    ))
 }

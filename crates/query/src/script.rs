@@ -45,13 +45,14 @@ pub(crate) fn project<'c>(
         .zip(&inputs)
         .map(|(origin, inputs)| match (&**inputs, &row.stored) {
             (inputs, _) if run.loads_many(*origin) => Argument::Documents(inputs),
+            ([Some(input), ..], _) if *origin == Origin::Result => run.script_argument(row, input),
             ([Some(input), ..], _) => Argument::Document(input),
             (_, Some(stored)) if *origin == Origin::Result => Argument::Value(*stored),
             _ => Argument::Missing,
         })
         .collect();
     let parameters = run.parameters().object().map(Value::Object);
-    let mut host = Host { snapshot, includes };
+    let mut host = Host { run, row, includes };
     let mut results = Vec::new();
     let ended =
         script.run(&given, parameters.as_ref(), &ScriptLimits::FUNCTION, &mut host, context, &mut |result| {
@@ -60,7 +61,10 @@ pub(crate) fn project<'c>(
         });
     match ended {
         Ok(()) => Ok(results),
-        Err(ScriptError::Host(error)) => Err(Error::InvalidOperation(error.to_string())),
+        Err(ScriptError::Host(error)) => Err(match error.downcast::<Error>() {
+            Ok(error) => *error,
+            Err(error) => Error::InvalidOperation(error.to_string()),
+        }),
         Err(error @ ScriptError::NotSupported { .. }) => Err(Error::NotSupported(error.to_string())),
         Err(error) => Err(Error::JavaScript(format!("{error}\nQuery: {}", run.plan.text))),
     }
@@ -108,14 +112,16 @@ impl Known {
 
 /// What scripts may ask for.
 struct Host<'h> {
-    snapshot: &'h Snapshot,
+    run: &'h Run<'h>,
+    row: &'h Row<'h>,
     includes: &'h mut Includes,
 }
 
 impl ProjectionHost for Host<'_> {
     fn load(&mut self, id: &str, give: &mut dyn FnMut(Option<&Input<'_>>)) -> Result<(), HostError> {
-        match self.snapshot.document(id)? {
-            Some(document) => give(Some(&Known::new(self.snapshot, &document).input(&document))),
+        let snapshot = self.run.snapshot();
+        match snapshot.document(id)? {
+            Some(document) => give(Some(&Known::new(snapshot, &document).input(&document))),
             None => give(None),
         }
         Ok(())
@@ -126,7 +132,7 @@ impl ProjectionHost for Host<'_> {
         key: &str,
         give: &mut dyn FnMut(Option<Value<'_>>),
     ) -> Result<(), HostError> {
-        let found = self.snapshot.compare_exchange(key)?;
+        let found = self.run.snapshot().compare_exchange(key)?;
         give(found.and_then(|found| found.value.get("Object")));
         Ok(())
     }
@@ -136,5 +142,9 @@ impl ProjectionHost for Host<'_> {
             IncludeKind::Document => self.includes.add(id.to_owned()),
             IncludeKind::CompareExchange => self.includes.add_key(id.to_owned()),
         }
+    }
+
+    fn missing(&mut self, name: &str) -> HostError {
+        self.run.no_field(self.row, name).into()
     }
 }

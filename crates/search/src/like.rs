@@ -11,32 +11,34 @@ use tantivy::schema::IndexRecordOption;
 use crate::compile::{Boxed, Compiler};
 use crate::error::Result;
 use crate::layout::Place;
-use crate::options::TermVector;
 use crate::query::{MoreLikeThis, MoreLikeThisSource};
 
 impl Compiler<'_> {
     /// The entries that share the most telling terms with the source, which is not among them.
+    ///
+    /// As in Lucene's `MoreLikeThis`, a term counts wherever it stands in the source, and is looked for in the one field that
+    /// holds it in the most entries, the first of such fields.
     pub(crate) fn more_like_this(&self, like: &MoreLikeThis) -> Result<Boxed> {
         let (source, texts) = match &like.source {
             MoreLikeThisSource::Entries { query, texts } => (Some(self.tree(query)?), texts),
             MoreLikeThisSource::Texts(texts) => (None, texts),
         };
-        let mut telling: Vec<Telling> = Vec::new();
-        for place in self.places_of(like) {
+        let places: Vec<Arc<Place>> = like.fields.iter().map(|field| self.layout().place(field)).collect();
+        let mut frequencies: HashMap<String, u32> = HashMap::new();
+        for place in &places {
             let of_field: Vec<&str> = texts
                 .iter()
                 .filter(|(field, _)| *field == place.name)
                 .map(|(_, text)| text.as_str())
                 .collect();
-            let frequencies = match &source {
-                Some(source) if of_field.is_empty() => self.frequencies(&place, source)?,
-                _ => frequencies_of_texts(&place, &of_field, like.maximum_number_of_tokens_parsed),
-            };
-            for (term, frequency) in frequencies {
-                if let Some(weight) = self.weight(like, &place, &term, frequency)? {
-                    telling.push(Telling { place: Arc::clone(&place), term, weight });
-                }
+            match &source {
+                Some(source) if of_field.is_empty() => self.count_entries(place, source, &mut frequencies)?,
+                _ => count_texts(place, &of_field, like.maximum_number_of_tokens_parsed, &mut frequencies),
             }
+        }
+        let mut telling: Vec<Telling> = Vec::new();
+        for (term, frequency) in frequencies {
+            telling.extend(self.telling(like, &places, term, frequency)?);
         }
         telling.sort_by(|left, right| {
             right.weight.total_cmp(&left.weight).then_with(|| left.term.cmp(&right.term))
@@ -60,29 +62,13 @@ impl Compiler<'_> {
         })
     }
 
-    /// The fields to look at: those asked for, or those of which terms or texts are kept, or all that were known beforehand.
-    fn places_of(&self, like: &MoreLikeThis) -> Vec<Arc<Place>> {
-        if !like.fields.is_empty() {
-            return like.fields.iter().map(|field| self.layout().place(field)).collect();
-        }
-        if let MoreLikeThisSource::Texts(texts) = &like.source {
-            let mut names: Vec<&str> = texts.iter().map(|(field, _)| field.as_str()).collect();
-            names.sort_unstable();
-            names.dedup();
-            return names.into_iter().map(|name| self.layout().place(name)).collect();
-        }
-        let kept: Vec<Arc<Place>> = self
-            .layout()
-            .places()
-            .filter(|place| place.options.store || place.options.term_vector != TermVector::No)
-            .cloned()
-            .collect();
-        if kept.is_empty() { self.layout().places().cloned().collect() } else { kept }
-    }
-
-    /// How often each term is in the field of the entries that a query finds.
-    fn frequencies(&self, place: &Place, source: &Boxed) -> Result<HashMap<String, u32>> {
-        let mut frequencies = HashMap::new();
+    /// Adds how often each term is in the field of the entries that a query finds.
+    fn count_entries(
+        &self,
+        place: &Place,
+        source: &Boxed,
+        frequencies: &mut HashMap<String, u32>,
+    ) -> Result<()> {
         self.snapshot.each_match(source.as_ref(), |segment, doc| {
             let ranks = segment.ranks(place)?;
             let inverted = segment.reader.inverted_index(place.terms)?;
@@ -97,38 +83,56 @@ impl Compiler<'_> {
                 *frequencies.entry(term).or_default() += frequency;
             }
             Ok(())
-        })?;
-        Ok(frequencies)
+        })
     }
 
-    /// How telling a term is; `None` for one that is left out.
-    fn weight(&self, like: &MoreLikeThis, place: &Place, term: &str, frequency: u32) -> Result<Option<f32>> {
+    /// How telling a term is, and in which field; `None` for one that is left out.
+    fn telling(
+        &self,
+        like: &MoreLikeThis,
+        places: &[Arc<Place>],
+        term: String,
+        frequency: u32,
+    ) -> Result<Option<Telling>> {
         let length = term.chars().count();
         if frequency < like.minimum_term_frequency
             || length < like.minimum_word_length
             || (like.maximum_word_length > 0 && length > like.maximum_word_length)
             || term == crate::encode::NULL
             || term == crate::encode::EMPTY
-            || like.stop_words.iter().any(|stop| stop == term)
+            || like.stop_words.contains(&term)
         {
             return Ok(None);
         }
-        let mut holding = 0u64;
+        let mut most: Option<(u64, &Arc<Place>)> = None;
+        for place in places {
+            let holding = self.holding(place, &term)?;
+            if holding > most.map_or(0, |(most, _)| most) {
+                most = Some((holding, place));
+            }
+        }
+        let Some((holding, place)) = most else { return Ok(None) };
+        let all = self.snapshot.tantivy.num_docs();
+        let limit = match like.maximum_document_frequency_percentage {
+            Some(share) => like.maximum_document_frequency.min(all * u64::from(share) / 100),
+            None => like.maximum_document_frequency,
+        };
+        if holding < like.minimum_document_frequency || holding > limit {
+            return Ok(None);
+        }
+        let rarity = (all as f32 / (holding + 1) as f32).ln() + 1.0;
+        Ok(Some(Telling { place: Arc::clone(place), term, weight: frequency as f32 * rarity }))
+    }
+
+    /// How many entries hold the term in the field.
+    fn holding(&self, place: &Place, term: &str) -> Result<u64> {
+        let mut holding = 0;
         for segment in self.snapshot.segments.iter() {
             let inverted = segment.reader.inverted_index(place.terms)?;
             let info = inverted.terms().get(place.term(term)).map_err(tantivy::TantivyError::from)?;
             holding += info.map_or(0, |info| u64::from(info.doc_freq));
         }
-        let all = self.snapshot.tantivy.num_docs();
-        let most = match like.maximum_document_frequency_percentage {
-            Some(share) => like.maximum_document_frequency.min(all * u64::from(share) / 100),
-            None => like.maximum_document_frequency,
-        };
-        if holding == 0 || holding < like.minimum_document_frequency || holding > most {
-            return Ok(None);
-        }
-        let rarity = (all as f32 / (holding + 1) as f32).ln() + 1.0;
-        Ok(Some(frequency as f32 * rarity))
+        Ok(holding)
     }
 }
 
@@ -138,12 +142,10 @@ struct Telling {
     weight: f32,
 }
 
-fn frequencies_of_texts(place: &Place, texts: &[&str], most: usize) -> HashMap<String, u32> {
-    let mut frequencies = HashMap::new();
+fn count_texts(place: &Place, texts: &[&str], most: usize, frequencies: &mut HashMap<String, u32>) {
     for text in texts {
         for token in place.analyzer.terms(text).into_iter().take(most) {
             *frequencies.entry(token.text).or_default() += 1;
         }
     }
-    frequencies
 }

@@ -61,7 +61,12 @@ fn suggestions_are_those_of_the_reference() {
 fn alike_entries_are_found_without_the_source() {
     let sample = sample();
     let source = MoreLikeThisSource::Entries { query: Query::Key("y/1".to_owned()), texts: Vec::new() };
-    let like = MoreLikeThis { fields: vec!["b".to_owned()], ..MoreLikeThis::new(source) };
+    let fields = vec!["b".to_owned()];
+    let like = MoreLikeThis {
+        fields: fields.clone(),
+        minimum_term_frequency: 2,
+        ..MoreLikeThis::new(source.clone())
+    };
     let keys = sample.keys(&Query::MoreLikeThis(Box::new(like.clone())), &[]);
     assert_eq!(keys.len(), 14);
     assert!(
@@ -80,12 +85,34 @@ fn alike_entries_are_found_without_the_source() {
     ] {
         assert!(sample.keys(&Query::MoreLikeThis(Box::new(wrong)), &[]).is_empty());
     }
-    let text = MoreLikeThis::new(MoreLikeThisSource::Texts(vec![(
-        "b".to_owned(),
-        "tomato soup, tomato".to_owned(),
-    )]));
+    let text = MoreLikeThisSource::Texts(vec![("b".to_owned(), "tomato soup, tomato".to_owned())]);
+    let text = MoreLikeThis { fields, ..MoreLikeThis::new(text) };
     let with_filter = Query::And(vec![Query::MoreLikeThis(Box::new(text)), term("t", "word0")]);
     assert_eq!(sample.keys(&with_filter, &[]), ["y/0", "y/14", "y/28"]);
+}
+
+/// A term of one field is looked for where most entries hold it, in the first of the fields when several hold it alike.
+#[test]
+fn alike_terms_are_looked_for_in_one_field() {
+    let text = || indexed(Indexing::Search);
+    let sample = Sample::new(schema(&[("a", text()), ("b", text())]));
+    sample.add([
+        ("x/1", json!({"a": "apple", "b": "berry"})),
+        ("x/2", json!({"a": "berry", "b": "y"})),
+        ("x/3", json!({"a": "z", "b": "apple"})),
+        ("x/4", json!({"a": "z", "b": "cherry cherry"})),
+        ("x/5", json!({"a": "cherry", "b": "cherry"})),
+    ]);
+    let like = |source: MoreLikeThisSource, fields: [&str; 2]| {
+        let fields = fields.map(str::to_owned).into();
+        sample.keys(&Query::MoreLikeThis(Box::new(MoreLikeThis { fields, ..MoreLikeThis::new(source) })), &[])
+    };
+    let entry =
+        |key: &str| MoreLikeThisSource::Entries { query: Query::Key(key.to_owned()), texts: Vec::new() };
+    assert_eq!(like(entry("x/1"), ["a", "b"]), ["x/2"]);
+    assert_eq!(like(entry("x/1"), ["b", "a"]), ["x/3"]);
+    let texts = MoreLikeThisSource::Texts(vec![("a".to_owned(), "cherry".to_owned())]);
+    assert_eq!(like(texts, ["a", "b"]), ["x/4", "x/5"]);
 }
 
 #[test]

@@ -434,7 +434,8 @@ pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// Appends the shortest text that reads back as the same double.
+/// Appends the shortest text that reads back as the same double, with an exponent from 1E+16 on and below 1E-05, written as .NET writes
+/// exponents, so that answers read as RavenDB's.
 pub(crate) fn append_double(value: f64, out: &mut Vec<u8>) {
     use io::Write as _;
     if !value.is_finite() {
@@ -442,8 +443,23 @@ pub(crate) fn append_double(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"null");
         return;
     }
+    let start = out.len();
     // Writing to a vector does not fail.
     let _ = write!(out, "{value:?}");
+    if let Some(at) = out[start..].iter().position(|&byte| byte == b'e') {
+        let exponent = out.split_off(start + at + 1);
+        let (sign, digits) = match &*exponent {
+            [b'-', digits @ ..] => (b'-', digits),
+            digits => (b'+', digits),
+        };
+        out.truncate(start + at);
+        out.extend_from_slice(&[b'E', sign]);
+        if let [digit] = digits {
+            out.extend_from_slice(&[b'0', *digit]);
+        } else {
+            out.extend_from_slice(digits);
+        }
+    }
 }
 
 fn print_binary(bytes: &[u8], out: &mut Vec<u8>) {

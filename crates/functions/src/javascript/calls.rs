@@ -45,6 +45,10 @@ pub(super) trait Calls {
     }
     fn include(&mut self, _kind: IncludeKind, _id: &str) {}
     fn output(&mut self, _text: String) {}
+    /// What reading a field that is not there means, where that is an error.
+    fn missing(&mut self, name: &str) -> HostError {
+        format!("there is no field '{name}'").into()
+    }
     /// Whether loaded documents have their ids in their metadata.
     fn tells_ids(&self) -> bool {
         false
@@ -113,6 +117,7 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     host.set("id", Function::new(ctx.clone(), id)?)?;
     host.set("metadata", Function::new(ctx.clone(), metadata)?)?;
     host.set("lastModified", Function::new(ctx.clone(), last_modified)?)?;
+    host.set("missing", Function::new(ctx.clone(), missing)?)?;
     host.set("notSupported", Function::new(ctx.clone(), not_supported)?)?;
     host.set("distance", Function::new(ctx.clone(), format::distance)?)?;
     host.set("timeSpan", Function::new(ctx.clone(), |ticks: f64| crate::time_span_text(ticks as i64))?)?;
@@ -158,6 +163,10 @@ pub(super) fn source_of(input: &Input<'_>) -> Source {
         change_vector: input.change_vector.to_owned(),
         last_modified: input.last_modified,
     }
+}
+
+fn missing(ctx: Ctx<'_>, name: String) -> rquickjs::Result<()> {
+    ask(&ctx, |calls| Err(calls.missing(&name)))
 }
 
 fn compare_exchange<'js>(ctx: Ctx<'js>, key: String, shared: Object<'js>) -> rquickjs::Result<Value<'js>> {

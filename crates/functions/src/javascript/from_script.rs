@@ -12,6 +12,8 @@ use super::{format, sources};
 
 /// Integers of larger magnitude are not exact in a script.
 pub(super) const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+/// Whole numbers from here on are no `i64`.
+const I64_END: f64 = 9_223_372_036_854_775_808.0;
 /// How far from its place the origin of a number in an array is looked for: elements before it may have been added or removed.
 const MOVED_MAX: usize = 16;
 /// Arrays that say to be longer are read by the names of what they hold.
@@ -305,7 +307,7 @@ pub(super) fn number(
         builder.str("NaN")
     } else if value.is_infinite() {
         builder.str(if value > 0.0 { "Infinity" } else { "-Infinity" })
-    } else if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
+    } else if value.fract() == 0.0 && value.abs() < I64_END {
         builder.i64(value as i64)
     } else {
         builder.f64(value)

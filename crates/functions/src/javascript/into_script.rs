@@ -10,8 +10,12 @@ use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Object, Value};
 
 use super::engine::Realm;
+use super::projection::FieldsFrom;
 use super::sources::{self, Source};
 use crate::Input;
+
+/// The property of a document that the index stores nothing of, and scripts may always ask for.
+const METADATA: &str = "@metadata";
 
 /// A document whose objects know where they came from.
 pub(super) fn document<'js>(realm: &Realm<'js>, source: Rc<Source>) -> rquickjs::Result<Value<'js>> {
@@ -21,6 +25,54 @@ pub(super) fn document<'js>(realm: &Realm<'js>, source: Rc<Source>) -> rquickjs:
         Err(error) => {
             Err(rquickjs::Exception::throw_type(&realm.ctx, &format!("a document cannot be read: {error}")))
         }
+    }
+}
+
+/// A document with the fields that an index has stored of it.
+pub(super) fn result<'js>(
+    realm: &Realm<'js>,
+    source: Rc<Source>,
+    stored: Option<&document::Value<'_>>,
+    from: FieldsFrom,
+) -> rquickjs::Result<Value<'js>> {
+    let given = document(realm, source.clone())?;
+    let Some(object) = given.as_object() else { return Ok(given) };
+    if from == FieldsFrom::DocumentOrFail {
+        return realm.strict.call((object.clone(), object.clone()));
+    }
+    let own = Document::open(&source.bytes).ok().and_then(|document| document.object());
+    let fields = Object::new(realm.ctx.clone())?;
+    let stored = stored.and_then(document::Value::as_object);
+    if let Some(stored) = &stored {
+        for (name, stored) in stored.iter() {
+            let name = name.to_str();
+            let field = match stored {
+                // The index has it as a text.
+                document::Value::Bool(value) => {
+                    rquickjs::String::from_str(realm.ctx.clone(), if value { "true" } else { "false" })?
+                        .into_value()
+                }
+                stored => value(realm, &stored)?,
+            };
+            match own.is_some_and(|own| own.contains(&name)) {
+                true => object.set(&*name, field.clone())?,
+                false => object.prop(&*name, Property::from(field.clone()).writable().configurable())?,
+            }
+            fields.set(&*name, field)?;
+        }
+    }
+    match from {
+        FieldsFrom::Index => {
+            for (name, _) in own.iter().flat_map(|own| own.iter()) {
+                let name = name.to_str();
+                if name != METADATA && !stored.is_some_and(|stored| stored.contains(&name)) {
+                    object.set(&*name, Value::new_undefined(realm.ctx.clone()))?;
+                }
+            }
+            Ok(given)
+        }
+        FieldsFrom::IndexOrFail => realm.strict.call((object.clone(), fields)),
+        FieldsFrom::Either | FieldsFrom::DocumentOrFail => Ok(given),
     }
 }
 

@@ -41,4 +41,4 @@ pub(crate) use format::date_text;
 pub(crate) use index::{compile_map, compile_reduce};
 pub use limits::Limits as ScriptLimits;
 pub use patch::{PatchHost, PatchScript};
-pub use projection::{Argument, Projection, ProjectionHost};
+pub use projection::{Argument, FieldsFrom, Projection, ProjectionHost};

@@ -239,9 +239,17 @@
 
     const wellFormed = String.prototype.toWellFormed ? (value) => String.prototype.toWellFormed.call(value) : (value) => value;
 
+    // A result of which reading what is not there ends the run: what is there are the properties of `known`.
+    const strict = (result, known) => new Proxy(result, {
+        get: (_, name) => {
+            if (typeof name === 'string' && name !== '@metadata' && !hasOwn(known, name)) host.missing(name);
+            return result[name];
+        },
+    });
+
     // Given to Rust, with every call that makes objects or reads them.
     const shared = {
-        source, nothing, callOfNothing, define,
+        source, nothing, callOfNothing, define, strict,
         date: PlainDate,
         // Of what only pretends to be a date there is none.
         dateValue: (value) => { try { return dateValue.call(value); } catch { return undefined; } },

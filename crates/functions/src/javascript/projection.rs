@@ -30,12 +30,27 @@ struct Inner {
 pub enum Argument<'a> {
     /// A document.
     Document(&'a Input<'a>),
+    /// A document beside the fields that an index has stored of it.
+    Result(&'a Input<'a>, Option<document::Value<'a>>, FieldsFrom),
     /// Any other value: a part of one, what an index has stored, an array of loaded documents.
     Value(document::Value<'a>),
     /// Several documents, as an array; missing ones are null.
     Documents(&'a [Option<Input<'a>>]),
     /// Nothing, such as a document that does not exist.
     Missing,
+}
+
+/// Where the fields of a result are read. Its own names, as `Object.keys` tells them, are those of the document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldsFrom {
+    /// What the index has stored, else the document.
+    Either,
+    /// What the index has stored; others are undefined.
+    Index,
+    /// What the index has stored; others are [`ProjectionHost::missing`].
+    IndexOrFail,
+    /// The document; what it does not have is [`ProjectionHost::missing`].
+    DocumentOrFail,
 }
 
 /// What a projection may ask for.
@@ -63,6 +78,11 @@ pub trait ProjectionHost {
 
     /// Takes a line that the script shows.
     fn output(&mut self, _text: String) {}
+
+    /// The error that reading this field is, because it is not where [`FieldsFrom`] has fields from.
+    fn missing(&mut self, name: &str) -> HostError {
+        format!("there is no field '{name}'").into()
+    }
 }
 
 struct Answers<'h>(&'h mut dyn ProjectionHost);
@@ -92,6 +112,10 @@ impl Calls for Answers<'_> {
 
     fn output(&mut self, text: String) {
         self.0.output(text);
+    }
+
+    fn missing(&mut self, name: &str) -> HostError {
+        self.0.missing(name)
     }
 }
 
@@ -183,6 +207,9 @@ impl Argument<'_> {
     fn value<'js>(&self, realm: &Realm<'js>) -> rquickjs::Result<Value<'js>> {
         match self {
             Argument::Document(input) => into_script::document(realm, Rc::new(source_of(input))),
+            Argument::Result(input, stored, from) => {
+                into_script::result(realm, Rc::new(source_of(input)), stored.as_ref(), *from)
+            }
             Argument::Value(value) => into_script::value(realm, value),
             Argument::Documents(inputs) => {
                 let array = rquickjs::Array::new(realm.ctx.clone())?;

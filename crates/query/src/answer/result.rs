@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::parameters::Scalar;
 use crate::plan::field::{Found, Origin};
 use crate::plan::projection::{CALLED, Item, ItemValue};
+use crate::request::ProjectionBehavior;
 use crate::row::{Distance, Row};
 use crate::run::Run;
 use crate::script;
@@ -165,10 +166,18 @@ pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mu
     let leaves_out = row.key.is_some()
         && items.iter().any(|item| match &item.value {
             ItemValue::Id(Origin::Result) => true,
-            ItemValue::Field(Origin::Result, path) => row.is_stored(path.text()),
+            ItemValue::Field(Origin::Result, path) => {
+                !run.takes_documents_alone() && row.is_stored(path.text())
+            }
             _ => false,
         });
     for item in items {
+        if run.request.projection == ProjectionBehavior::FromDocumentOrThrow
+            && let ItemValue::Field(Origin::Result, path) = &item.value
+            && matches!(row.find(Origin::Result, path), Found::Missing)
+        {
+            return Err(run.no_field(row, path.text()));
+        }
         if leaves_out
             && let ItemValue::Field(Origin::Result, path) = &item.value
             && run.stored_field(row, path.text()).is_none()
@@ -190,8 +199,7 @@ pub(crate) fn print_items(run: &Run<'_>, row: &Row<'_>, items: &[Item], out: &mu
             continue;
         }
         if let ItemValue::Field(Origin::Result, path) = &item.value
-            && row.is_stored(path.text())
-            && row.document.is_none()
+            && run.takes_indexes_alone(row)
             && run.stored_field(row, path.text()).is_none()
         {
             continue;

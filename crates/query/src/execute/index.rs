@@ -21,7 +21,7 @@ use crate::plan::field::Origin;
 use crate::plan::projection::{ItemValue, Projection};
 use crate::request::ProjectionBehavior;
 use crate::row::{Distance, Row};
-use crate::run::{Counts, Results, Run, SourceState};
+use crate::run::{Counts, Results, Run, SourceState, no_index_field};
 use crate::search::condition::Conditions;
 use crate::search::names::Names;
 use crate::search::order::sorts;
@@ -342,11 +342,7 @@ fn check_projection(run: &Run<'_>, opened: &Opened) -> Result<()> {
         if let ItemValue::Field(Origin::Result, path) = &item.value {
             let is_stored = opened.index.field_options(path.text()).storage == Some(FieldStorage::Yes);
             if !is_stored {
-                return Err(Error::Invalid(format!(
-                    "Could not extract field '{}' from index '{}', because it is not stored",
-                    path.text(),
-                    opened.index.name()
-                )));
+                return Err(no_index_field(&run.plan.text, &opened.index, path.text()));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use jackdaw_database::ids;
 use jackdaw_document::{Context, Document, Object, Value};
+use jackdaw_indexing::definition::{FieldStorage, TermVector};
 use jackdaw_rql::tree::{Call, Expression};
 use jackdaw_search::{MoreLikeThis, MoreLikeThisSource, Query};
 
@@ -50,6 +51,9 @@ impl Conditions<'_> {
                 }
             }
         }
+        if wanted.fields.is_empty() {
+            wanted.fields = self.names.index.field_names().map(str::to_owned).collect();
+        }
         wanted.source = match first {
             Expression::Parameter(_) | Expression::Literal(_) => {
                 let texts = match self.run.parameters().value(text, first)? {
@@ -68,37 +72,40 @@ impl Conditions<'_> {
             condition => {
                 let query = self.of(condition, false)?;
                 let found = self.searcher.search(&query, &[], 0, 1, false)?;
-                let Some(hit) = found.hits.first() else {
+                let Some(hit) = found.hits.into_iter().next() else {
                     return Err(Error::InvalidOperation(
                         "Given filtering expression did not yield any documents that could be used as a base of comparison"
                             .to_owned(),
                     ));
                 };
-                let mut texts = Vec::new();
-                if !hit.stored.is_empty() {
-                    texts = self.texts(&Document::open(&hit.stored)?.root(), &wanted.fields);
-                }
-                if let Some(document) = self.run.snapshot().document(&hit.key)? {
-                    for (name, text) in self.texts(&document.document.root(), &wanted.fields) {
-                        if !texts.iter().any(|(known, _)| *known == name) {
-                            texts.push((name, text));
-                        }
-                    }
-                }
-                MoreLikeThisSource::Entries { query, texts }
+                self.keep_comparable(&mut wanted.fields);
+                let texts = match hit.stored.is_empty() {
+                    true => Vec::new(),
+                    false => self.texts(&Document::open(&hit.stored)?.root(), &wanted.fields),
+                };
+                MoreLikeThisSource::Entries { query: Query::Key(hit.key), texts }
             }
         };
         Ok(Query::MoreLikeThis(Box::new(wanted)))
     }
 
-    /// The texts of a document by the index's fields.
-    fn texts(&self, root: &Value<'_>, wanted: &[String]) -> Vec<(String, String)> {
-        let known: Vec<&str> = match wanted.is_empty() {
-            true => self.names.index.field_names().collect(),
-            false => wanted.iter().map(String::as_str).collect(),
+    /// Leaves the fields whose texts or terms the index keeps, as the reference has it; all of them in an index that keeps none,
+    /// because its terms can be found all the same.
+    fn keep_comparable(&self, fields: &mut Vec<String>) {
+        let kept = |name: &str| {
+            let options = self.names.index.field_options(name);
+            options.storage == Some(FieldStorage::Yes)
+                || options.term_vector.is_some_and(|vector| vector != TermVector::No)
         };
+        if self.names.index.field_names().any(kept) {
+            fields.retain(|name| kept(name));
+        }
+    }
+
+    /// The texts of a document by these fields.
+    fn texts(&self, root: &Value<'_>, fields: &[String]) -> Vec<(String, String)> {
         let mut texts = Vec::new();
-        for name in known {
+        for name in fields {
             let Ok(path) = jackdaw_document::Path::parse(name) else { continue };
             path.visit_through_arrays(root, |value| {
                 take(name, &value, &mut texts);

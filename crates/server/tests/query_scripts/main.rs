@@ -67,6 +67,9 @@ fn check(name: &str) {
                 if !expected.agrees(&found) && !known.differed(source, case) {
                     let text = case.query(&script, source);
                     let _ = writeln!(told, "{}:{} [{source}] {text}", script.path, case.line);
+                    if case.projection != "Default" {
+                        let _ = writeln!(told, "    projection {}", case.projection);
+                    }
                     if !case.parameters.is_empty() {
                         let _ = writeln!(told, "    parameters {}", case.parameters);
                     }
@@ -120,7 +123,8 @@ fn ask(client: &mut Client, script: &Script, case: &Case, source: &str) -> Found
     let text = serde_json::to_string(&case.query(script, source)).expect("text");
     let parameters = if case.parameters.is_empty() { "null" } else { &case.parameters };
     let body = format!(
-        r#"{{"Query":{text},"QueryParameters":{parameters},"WaitForNonStaleResults":true,"WaitForNonStaleResultsTimeout":"00:00:30"}}"#
+        r#"{{"Query":{text},"QueryParameters":{parameters},"WaitForNonStaleResults":true,"WaitForNonStaleResultsTimeout":"00:00:30","ProjectionBehavior":"{}"}}"#,
+        case.projection
     );
     let answer = client.request("POST", &format!("/databases/{DATABASE}/queries"), &[], body.as_bytes());
     Found::read(answer.status, &answer.text(), script)

@@ -33,6 +33,8 @@ pub(crate) struct Case {
     text: String,
     /// JSON; empty when there are none.
     pub(crate) parameters: String,
+    /// Where projected fields come from.
+    pub(crate) projection: String,
     pub(crate) expected: Vec<(Vec<String>, Expected)>,
 }
 
@@ -80,8 +82,13 @@ impl Script {
 
     fn read_case_line(&mut self, number: usize, line: &str) {
         if let Some(text) = line.strip_prefix("? ") {
-            let (parameters, expected) = (String::new(), Vec::new());
-            self.cases.push(Case { line: number, text: text.to_owned(), parameters, expected });
+            self.cases.push(Case {
+                line: number,
+                text: text.to_owned(),
+                parameters: String::new(),
+                projection: "Default".to_owned(),
+                expected: Vec::new(),
+            });
             return;
         }
         let place = format!("{}:{number}", self.path);
@@ -99,6 +106,9 @@ impl Script {
         } else {
             // Words for the recorder: the expectations show what came of them.
             assert!(line.starts_with("! "), "{place}: no line of a case: {line}");
+            if let Some(behavior) = line.split(' ').find_map(|word| word.strip_prefix("projection=")) {
+                case.projection = behavior.to_owned();
+            }
         }
     }
 
@@ -190,7 +200,10 @@ impl Case {
 
     /// The text on one line and the parameters: what a difference names the case by.
     pub(crate) fn name(&self) -> String {
-        let text = self.text.replace('\n', " ");
+        let mut text = self.text.replace('\n', " ");
+        if self.projection != "Default" {
+            text.extend([" projection=", &self.projection]);
+        }
         if self.parameters.is_empty() { text } else { format!("{text} $ {}", self.parameters) }
     }
 }
