@@ -214,7 +214,7 @@ impl Compiler<'_> {
             let query = self.tree(part)?;
             let mut keys = std::collections::HashSet::new();
             self.snapshot.each_match(query.as_ref(), |segment, doc| {
-                let key = segment.keys(self.layout())?[doc as usize];
+                let key = segment.key_hashes(self.layout())?[doc as usize];
                 if common.as_ref().is_none_or(|common| common.contains(&key)) {
                     keys.insert(key);
                 }
@@ -224,7 +224,7 @@ impl Compiler<'_> {
         }
         let Some(common) = common else { return Ok(first) };
         let filter = self.set(move |segment, layout| {
-            let keys = segment.keys(layout)?;
+            let keys = segment.key_hashes(layout)?;
             let mut gather = Gather::new(segment.max_doc());
             (0..segment.max_doc())
                 .filter(|&doc| common.contains(&keys[doc as usize]))

@@ -21,6 +21,7 @@ mod error;
 mod facet;
 mod highlight;
 mod index;
+mod keys;
 mod layout;
 mod like;
 mod merges;

@@ -41,7 +41,7 @@ impl Snapshot {
                 None => {
                     let name = layout.tantivy.get_field_name(layout.order);
                     let age = reader.fast_fields().u64(name)?.first(0).unwrap_or(u64::MAX);
-                    (age, Arc::<SegmentCaches>::default())
+                    (age, Arc::new(SegmentCaches::new(reader.max_doc())))
                 }
             };
             segments.push(Segment { reader: reader.clone(), ord: ord as u32, age, caches });
@@ -84,11 +84,18 @@ impl Snapshot {
     }
 
     /// The key and the caller's bytes of an entry.
-    pub(crate) fn stored(&self, ord: u32, doc: DocId) -> Result<(String, Vec<u8>)> {
-        let stored: Stored = self.tantivy.doc(DocAddress::new(ord, doc))?;
-        stored.read().ok_or_else(|| {
+    pub(crate) fn stored(&self, segment: &Segment, doc: DocId) -> Result<(String, Vec<u8>)> {
+        if let Some(key) = segment.caches.keys.get(doc) {
+            return Ok((key, Vec::new()));
+        }
+        let stored: Stored = self.tantivy.doc(DocAddress::new(segment.ord, doc))?;
+        let (key, stored) = stored.read().ok_or_else(|| {
             Error::Library(tantivy::TantivyError::InternalError("an entry without a key".to_owned()))
-        })
+        })?;
+        if stored.is_empty() {
+            segment.caches.keys.put(doc, &key);
+        }
+        Ok((key, stored))
     }
 }
 
@@ -171,7 +178,7 @@ impl Searcher {
             let mut skipped_duplicates = 0;
             for hit in &found.hits {
                 let segment = &self.snapshot.segments[hit.segment as usize];
-                let key = segment.keys(&self.snapshot.layout)?[hit.doc as usize];
+                let key = segment.key_hashes(&self.snapshot.layout)?[hit.doc as usize];
                 if !seen.insert(key) {
                     skipped_duplicates += 1;
                 } else {
@@ -194,8 +201,8 @@ impl Searcher {
     }
 
     pub(crate) fn hit(&self, found: &top::Found) -> Result<Hit> {
-        let ord = self.snapshot.segments[found.segment as usize].ord;
-        let (key, stored) = self.snapshot.stored(ord, found.doc)?;
+        let segment = &self.snapshot.segments[found.segment as usize];
+        let (key, stored) = self.snapshot.stored(segment, found.doc)?;
         Ok(Hit {
             key,
             score: found.score,

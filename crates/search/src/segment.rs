@@ -11,6 +11,7 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, SegmentReader, TERMINATED};
 
 use crate::docs::{Bits, Docs, Gather};
+use crate::keys::Keys;
 use crate::layout::{Layout, Part, Place};
 
 /// The rank of an entry without a term.
@@ -30,7 +31,6 @@ pub(crate) struct Segment {
 }
 
 /// What was worked out of a segment. Deletes do not change it.
-#[derive(Default)]
 pub(crate) struct SegmentCaches {
     numbers: Cache<Arc<Numbers>>,
     ranks: Cache<Arc<Ranks>>,
@@ -38,7 +38,24 @@ pub(crate) struct SegmentCaches {
     sorted: Cache<Arc<Sorted>>,
     alphanumeric: Cache<Arc<Vec<u32>>>,
     terms: Cache<Option<Arc<Terms>>>,
-    keys: RwLock<Option<Arc<Vec<u64>>>>,
+    key_hashes: RwLock<Option<Arc<Vec<u64>>>>,
+    pub(crate) keys: Keys,
+}
+
+impl SegmentCaches {
+    /// For a segment of so many entries.
+    pub(crate) fn new(entries: DocId) -> SegmentCaches {
+        SegmentCaches {
+            numbers: Cache::default(),
+            ranks: Cache::default(),
+            present: Cache::default(),
+            sorted: Cache::default(),
+            alphanumeric: Cache::default(),
+            terms: Cache::default(),
+            key_hashes: RwLock::default(),
+            keys: Keys::new(entries),
+        }
+    }
 }
 
 type Cache<T> = RwLock<HashMap<(String, u8), T>>;
@@ -478,12 +495,12 @@ impl Segment {
     }
 
     /// A hash of each entry's key.
-    pub(crate) fn keys(&self, layout: &Layout) -> tantivy::Result<Arc<Vec<u64>>> {
-        if let Some(keys) = &*self.caches.keys.read() {
-            return Ok(Arc::clone(keys));
+    pub(crate) fn key_hashes(&self, layout: &Layout) -> tantivy::Result<Arc<Vec<u64>>> {
+        if let Some(hashes) = &*self.caches.key_hashes.read() {
+            return Ok(Arc::clone(hashes));
         }
         let inverted = self.reader.inverted_index(layout.key)?;
-        let mut keys = vec![0; self.max_doc() as usize];
+        let mut hashes = vec![0; self.max_doc() as usize];
         let mut stream = inverted.terms().stream()?;
         while stream.advance() {
             let mut hasher = DefaultHasher::new();
@@ -493,13 +510,13 @@ impl Segment {
                 inverted.read_postings_from_terminfo(stream.value(), IndexRecordOption::Basic)?;
             let mut doc = postings.doc();
             while doc != TERMINATED {
-                keys[doc as usize] = hash;
+                hashes[doc as usize] = hash;
                 doc = postings.advance();
             }
         }
-        let keys = Arc::new(keys);
-        *self.caches.keys.write() = Some(Arc::clone(&keys));
-        Ok(keys)
+        let hashes = Arc::new(hashes);
+        *self.caches.key_hashes.write() = Some(Arc::clone(&hashes));
+        Ok(hashes)
     }
 
     /// The entries of the terms between two, which are with the field's prefix, each with whether it counts itself.

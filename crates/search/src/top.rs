@@ -262,7 +262,7 @@ impl Request<'_> {
                             !matches!(sort.by, SortBy::AlphaNumeric(_)) || text != crate::encode::NULL
                         })
                     }
-                    SortBy::Key => Some(self.snapshot.stored(segment.ord, ranked.doc)?.0),
+                    SortBy::Key => Some(self.snapshot.stored(segment, ranked.doc)?.0),
                     _ => None,
                 });
             }
