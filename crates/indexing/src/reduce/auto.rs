@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use jackdaw_document::date::{DATE_TEXT_MAX, Date};
 use jackdaw_document::{Path, Value};
 use jackdaw_functions::{Input, RuntimeError};
 
@@ -213,8 +214,19 @@ impl Source {
                 other => other,
             },
         };
-        key.push(value.as_ref().map_or(KeyValue::Null, KeyValue::Document));
+        match value {
+            None => key.push(KeyValue::Null),
+            Some(Value::Text(text)) => push_text(&text.to_str(), key),
+            Some(value) => key.push(KeyValue::Document(&value)),
+        };
     }
+}
+
+/// A text that is a date is grouped by, and shown, with seven digits of fraction, however it was written.
+fn push_text<'k>(text: &str, key: &'k mut Key) -> &'k mut Key {
+    let mut buffer = [0; DATE_TEXT_MAX];
+    let date = Date::parse(text.as_bytes()).map(|date| date.format(&mut buffer));
+    key.push(KeyValue::Text(date.and_then(|date| std::str::from_utf8(date).ok()).unwrap_or(text)))
 }
 
 /// The values at a path through an array, as one array; null for elements that have none.
