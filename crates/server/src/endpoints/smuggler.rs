@@ -74,9 +74,7 @@ async fn export_dump(mut request: DatabaseRequest) -> Result<Response> {
             let started = Instant::now();
             let mut pieces = PieceWriter::new(sender);
             options.database_record = types.database_record.then(|| {
-                let mut record = source.record().to_wire();
-                record["Analyzers"] = analyzers_of_record(source.indexes());
-                record.to_string().into_bytes()
+                source.record().to_dump(analyzers_of_record(source.indexes())).to_string().into_bytes()
             });
             options.indexes = types.indexes.then(|| index_items(source.indexes(), remove_analyzers));
             let report = export(&source, &mut pieces, &options, &progress)?;

@@ -218,6 +218,24 @@ impl DatabaseRecord {
     }
 }
 
+impl DatabaseRecord {
+    /// The record as it stands in a dump: what a database is made of anew, with its custom analyzers. Settings are a list there, of objects of one setting each.
+    pub(crate) fn to_dump(&self, analyzers: Value) -> Value {
+        let settings: Vec<Value> = self.settings.iter().map(|(key, value)| json!({ key: value })).collect();
+        json!({
+            "DatabaseName": self.database_name,
+            "Encrypted": false,
+            "UnusedDatabaseIds": [],
+            "LockMode": self.lock_mode,
+            "ConflictSolverConfig": null,
+            "Settings": settings,
+            "Client": self.client,
+            "Sorters": {},
+            "Analyzers": analyzers,
+        })
+    }
+}
+
 /// The settings of a database: names and texts.
 ///
 /// Errors: a value that is no scalar.
@@ -273,6 +291,15 @@ mod tests {
         assert_eq!(Value::Object(record.settings.clone()), json!({ "a": "b", "n": "1" }));
         let again = from_wire(&record.to_wire().to_string()).expect("what goes out can come in");
         assert_eq!(again, record);
+    }
+
+    /// As RavenDB 5.4 writes them, and refuses anything else.
+    #[test]
+    fn settings_in_a_dump_are_a_list() {
+        let record = from_wire(r#"{"DatabaseName":"X","Settings":{"a":"b","n":1}}"#).expect("a record");
+        let dump = record.to_dump(json!({ "Mine": { "Code": "" } }));
+        assert_eq!(dump["Settings"], json!([{ "a": "b" }, { "n": "1" }]));
+        assert_eq!(dump["Analyzers"]["Mine"]["Code"], "");
     }
 
     #[test]
