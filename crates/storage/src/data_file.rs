@@ -178,6 +178,17 @@ impl DataFile {
         Ok(&self.bytes(number, PAGE_HEADER_SIZE + length)[PAGE_HEADER_SIZE..])
     }
 
+    /// Asks the system to read these pages, which ascend, ahead. Those of them that live in memory alone do no harm.
+    pub(crate) fn will_need(&self, numbers: &[PageNumber]) {
+        let maps = self.maps.lock();
+        let Some(map) = maps.last() else { return };
+        for run in numbers.chunk_by(|left, right| left.0 + 1 == right.0) {
+            if let Some(first) = run.first().filter(|first| self.holds(**first, PAGE_SIZE)) {
+                map.will_need(first.offset() as usize, run.len() * PAGE_SIZE);
+            }
+        }
+    }
+
     #[cold]
     fn verify(&self, number: PageNumber, page: &Page) -> Result<()> {
         let found = header::number(page);

@@ -20,6 +20,9 @@ pub(crate) trait Pages {
     ///
     /// Errors: damage, or no run starts there.
     fn run(&self, number: PageNumber) -> Result<&[u8]>;
+
+    /// Says that these pages, ascending, are about to be read. Only a hint.
+    fn will_need(&self, _numbers: &[PageNumber]) {}
 }
 
 /// Write access to the pages of the one write transaction.

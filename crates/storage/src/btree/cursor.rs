@@ -1,9 +1,11 @@
 //! A cursor: a place in a tree, to be moved both ways.
 
 use std::cmp::Ordering;
+use std::time::Instant;
 
+use super::read_ahead::ReadAhead;
 use super::search::{branch, leaf};
-use super::{TreeState, check_key};
+use super::{Direction, TreeState, check_key};
 use crate::error::{Error, Result};
 use crate::format::{PageNumber, TREE_DEPTH_MAX};
 use crate::heap;
@@ -49,6 +51,7 @@ pub(crate) struct Cursor<'p, P> {
     value: LeafValue<'p>,
     /// Whether the cursor has gone from leaf to leaf since it was last put somewhere: it is on a walk.
     walks: bool,
+    ahead: ReadAhead,
 }
 
 impl<'p, P: Pages> Cursor<'p, P> {
@@ -67,6 +70,7 @@ impl<'p, P: Pages> Cursor<'p, P> {
             from: Vec::new(),
             value: LeafValue::Inline(&[]),
             walks: false,
+            ahead: ReadAhead::default(),
         }
     }
 
@@ -203,12 +207,18 @@ impl<'p, P: Pages> Cursor<'p, P> {
         Ok(Some(found))
     }
 
-    /// Notes that the cursor came to a leaf from its neighbour.
-    fn cross(&mut self, leaf: Leaf<'p>) {
+    /// Notes that the cursor came to a leaf from its neighbour; `since` is when it left that.
+    fn cross(&mut self, leaf: Leaf<'p>, since: Option<Instant>, direction: Direction) {
         if self.walks {
             leaf.fetch();
         }
         self.walks = true;
+        if let Some(since) = since
+            && let Some((Some(branch), index)) = self.path[..self.depth - 1].last()
+        {
+            self.ahead.came(since);
+            self.ahead.ask(self.pages, *branch, *index, direction);
+        }
     }
 
     fn leave(&mut self, place: Place) -> bool {
@@ -265,8 +275,9 @@ impl<'p, P: Pages> Cursor<'p, P> {
             if *index + 1 < branch.count() {
                 *index += 1;
                 let child = branch.child(*index);
+                let since = self.walks.then(Instant::now);
                 let leaf = self.down_from(level + 1, child, |_| 0)?;
-                self.cross(leaf);
+                self.cross(leaf, since, Direction::Ascending);
                 if leaf.compare(0, &self.from) != Ordering::Greater {
                     return Err(out_of_order(self.leaf));
                 }
@@ -284,8 +295,9 @@ impl<'p, P: Pages> Cursor<'p, P> {
             if *index > 0 {
                 *index -= 1;
                 let child = branch.child(*index);
+                let since = self.walks.then(Instant::now);
                 let leaf = self.down_from(level + 1, child, |branch| branch.count() - 1)?;
-                self.cross(leaf);
+                self.cross(leaf, since, Direction::Descending);
                 if leaf.compare(leaf.count() - 1, &self.from) != Ordering::Less {
                     return Err(out_of_order(self.leaf));
                 }

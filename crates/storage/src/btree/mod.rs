@@ -32,6 +32,7 @@ mod insert;
 #[cfg(test)]
 mod measure;
 mod range;
+mod read_ahead;
 mod search;
 mod split;
 #[cfg(test)]

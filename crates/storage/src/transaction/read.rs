@@ -68,6 +68,10 @@ impl Pages for ReadTransaction {
             None => self.inner.data.run(number),
         }
     }
+
+    fn will_need(&self, numbers: &[PageNumber]) {
+        self.inner.data.will_need(numbers);
+    }
 }
 
 #[cold]

@@ -529,6 +529,10 @@ impl Pages for WriteTransaction {
             None => self.inner.data.run(number),
         }
     }
+
+    fn will_need(&self, numbers: &[PageNumber]) {
+        self.inner.data.will_need(numbers);
+    }
 }
 
 impl PagesMut for WriteTransaction {
