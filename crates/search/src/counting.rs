@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tantivy::query::EnableScoring;
 use tantivy::{DocId, DocSet};
 
+use crate::collation;
 use crate::compile::{number_ends, query_date, text_ends};
 use crate::docs::{Docs, Gather};
 use crate::error::Result;
@@ -439,25 +440,6 @@ fn count_terms(
     Ok(tally)
 }
 
-/// Orders values, which come by the bytes of their terms, as .NET orders texts without regard to case: by their letters in upper case. Equal ones stay as they are.
-fn order_as_dotnet(text: &str, values: &mut [Tallied]) {
-    // Of ASCII only capitals and what stands between them and small letters change places.
-    let moves = |byte: u8| matches!(byte, b'A'..=b'`') || !byte.is_ascii();
-    if text.bytes().any(moves) {
-        let letters = |value: &Tallied| text[value.term.clone()].chars().map(upper);
-        values.sort_by(|left, right| letters(left).cmp(letters(right)));
-    }
-}
-
-/// A letter's capital, where that is one letter.
-fn upper(letter: char) -> char {
-    let mut capitals = letter.to_uppercase();
-    match (capitals.next(), capitals.next()) {
-        (Some(capital), None) => capital,
-        _ => letter,
-    }
-}
-
 /// The page of the values, which come by term.
 fn page(
     tally: Tally,
@@ -467,7 +449,10 @@ fn page(
     include_remaining_terms: bool,
 ) -> FacetResult {
     let Tally { text, mut values } = tally;
-    order_as_dotnet(&text, &mut values);
+    // They come by the bytes of their terms.
+    if !collation::is_byte_order(&text) {
+        values.sort_by(|left, right| collation::compare(&text[left.term.clone()], &text[right.term.clone()]));
+    }
     match sort {
         FacetSort::ValueAscending => {}
         FacetSort::ValueDescending => values.reverse(),

@@ -10,6 +10,7 @@
 mod analysis;
 mod building;
 mod cells;
+mod collation;
 mod compile;
 mod counting;
 mod deletion;
