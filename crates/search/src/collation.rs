@@ -34,21 +34,31 @@ pub(crate) fn is_byte_order(text: &str) -> bool {
 
 /// Compares two texts.
 pub(crate) fn compare(left: &str, right: &str) -> Ordering {
-    let weigh = |text: &str| text.bytes().all(|byte| WEIGHTS[usize::from(byte)] != 0);
-    match &*COLLATOR {
-        Some(collator) if !weigh(left) || !weigh(right) => collator.compare(left, right),
-        _ => compare_ascii(left.as_bytes(), right.as_bytes()),
+    match (compare_ascii(left.as_bytes(), right.as_bytes()), &*COLLATOR) {
+        (Some(ordering), _) => ordering,
+        (None, Some(collator)) => collator.compare(left, right),
+        (None, None) => left.cmp(right),
     }
 }
 
-fn compare_ascii(left: &[u8], right: &[u8]) -> Ordering {
+/// Compares as far as the table tells: up to the first byte that has no weight. What comes behind a difference of primary weights decides nothing.
+fn compare_ascii(left: &[u8], right: &[u8]) -> Option<Ordering> {
     let weight = |byte: &u8| WEIGHTS[usize::from(*byte)];
+    for (left, right) in left.iter().map(weight).zip(right.iter().map(weight)) {
+        if left == 0 || right == 0 {
+            return None;
+        }
+        if left != right {
+            return Some(left.cmp(&right));
+        }
+    }
+    let both = left.len().min(right.len());
+    if left[both..].iter().chain(&right[both..]).any(|byte| weight(byte) == 0) {
+        return None;
+    }
     // Small letters come before capitals, where nothing else decides.
     let case = |byte: &u8| byte.is_ascii_uppercase();
-    left.iter()
-        .map(weight)
-        .cmp(right.iter().map(weight))
-        .then_with(|| left.iter().map(case).cmp(right.iter().map(case)))
+    Some(left.len().cmp(&right.len()).then_with(|| left.iter().map(case).cmp(right.iter().map(case))))
 }
 
 #[cfg(test)]
@@ -63,16 +73,18 @@ mod tests {
     fn the_table_orders_as_the_collation() {
         let collator = COLLATOR.as_ref().unwrap();
         let mut random = Random::new(7);
-        let mut text = |letters: &[u8]| -> String {
+        let mut text = |letters: &[char]| -> String {
             let size = random.below(6);
-            (0..size).map(|_| char::from(letters[random.below(letters.len())])).collect()
+            (0..size).map(|_| letters[random.below(letters.len())]).collect()
         };
-        let printable: Vec<u8> = (b' '..=b'~').collect();
+        let printable: Vec<char> = (' '..='~').collect();
+        let letters = |text: &str| -> Vec<char> { text.chars().collect() };
+        let mixed = letters("aAeElLzZ1 -_.éÉäÄßæøŁ·\u{301}\u{308}\u{327}\0\n日😀İıΩя");
         for _ in 0..200_000 {
-            for letters in [&printable[..], b"aAbB-_ 1", b" -./09az"] {
+            for letters in [&printable, &letters("aAbB-_ 1"), &letters(" -./09az"), &mixed] {
                 let (left, right) = (text(letters), text(letters));
                 let expected = collator.compare(&left, &right);
-                assert_eq!(compare_ascii(left.as_bytes(), right.as_bytes()), expected, "{left:?} {right:?}");
+                assert_eq!(compare(&left, &right), expected, "{left:?} {right:?}");
                 if is_byte_order(&left) && is_byte_order(&right) {
                     assert_eq!(left.cmp(&right), expected, "{left:?} {right:?}");
                 }
