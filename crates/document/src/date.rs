@@ -93,6 +93,14 @@ impl Date {
         Some(Date { ticks, zone })
     }
 
+    /// The text of a date in full, with seven digits of fraction, in `buffer`; `None` when `text` is no date.
+    #[inline]
+    #[must_use]
+    pub fn in_full<'b>(text: &str, buffer: &'b mut [u8; DATE_TEXT_MAX]) -> Option<&'b str> {
+        let date = Date::parse(text.as_bytes())?;
+        str::from_utf8(date.format(buffer)).ok()
+    }
+
     /// Writes the text, always with seven digits of fraction, into `buffer` and returns the part used.
     #[inline]
     #[must_use]

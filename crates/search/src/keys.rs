@@ -6,8 +6,8 @@
 use parking_lot::Mutex;
 use tantivy::DocId;
 
-/// Parts with a lock each; a power of two.
-const SHARDS: usize = 64;
+/// Parts with a lock each, at most.
+const SHARDS_MAX: usize = 64;
 /// Places in a part: some 4 MB of keys of usual length at most for a segment.
 const SHARD_PLACES_MAX: usize = 1024;
 /// Longer keys are not kept.
@@ -25,14 +25,16 @@ type Shard = Vec<Option<(DocId, Box<str>)>>;
 impl Keys {
     /// For a segment of so many entries.
     pub(crate) fn new(entries: DocId) -> Keys {
-        let places = (entries as usize).div_ceil(SHARDS).clamp(1, SHARD_PLACES_MAX);
-        Keys { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), places }
+        let entries = entries as usize;
+        let shards = entries.clamp(1, SHARDS_MAX);
+        let places = entries.div_ceil(shards).clamp(1, SHARD_PLACES_MAX);
+        Keys { shards: (0..shards).map(|_| Mutex::default()).collect(), places }
     }
 
     /// The shard of an entry, and its place there.
     fn at(&self, doc: DocId) -> (&Mutex<Shard>, usize) {
-        let doc = doc as usize;
-        (&self.shards[doc % SHARDS], doc / SHARDS % self.places)
+        let (doc, shards) = (doc as usize, self.shards.len());
+        (&self.shards[doc % shards], doc / shards % self.places)
     }
 
     /// The key of an entry that stores nothing else, when it is known.
@@ -68,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_the_entrys_own() {
-        let size = (SHARDS * SHARD_PLACES_MAX * 2) as DocId;
+        let size = (SHARDS_MAX * SHARD_PLACES_MAX * 2) as DocId;
         for entries in [1, 63, 65, 1000, size] {
             let keys = Keys::new(entries);
             let key = |doc: DocId| format!("things/{doc}");
@@ -76,7 +78,7 @@ mod tests {
             (0..entries).for_each(|doc| keys.put(doc, &key(doc)));
             let known = (0..entries)
                 .filter(|&doc| keys.get(doc).inspect(|found| assert_eq!(*found, key(doc))).is_some());
-            assert_eq!(known.count(), (entries as usize).min(SHARDS * SHARD_PLACES_MAX));
+            assert_eq!(known.count(), (entries as usize).min(SHARDS_MAX * SHARD_PLACES_MAX));
         }
         let keys = Keys::new(3);
         keys.put(2, &"x".repeat(KEY_BYTES_MAX + 1));

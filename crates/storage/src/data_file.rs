@@ -178,10 +178,14 @@ impl DataFile {
         Ok(&self.bytes(number, PAGE_HEADER_SIZE + length)[PAGE_HEADER_SIZE..])
     }
 
+    /// The map of the whole file. Hints are given through it without the lock, because they may wait for the system.
+    fn newest_map(&self) -> Option<Arc<dyn Mapping>> {
+        self.maps.lock().last().cloned()
+    }
+
     /// Asks the system to read these pages, which ascend, ahead. Those of them that live in memory alone do no harm.
     pub(crate) fn will_need(&self, numbers: &[PageNumber]) {
-        let maps = self.maps.lock();
-        let Some(map) = maps.last() else { return };
+        let Some(map) = self.newest_map() else { return };
         for run in numbers.chunk_by(|left, right| left.0 + 1 == right.0) {
             if let Some(first) = run.first().filter(|first| self.holds(**first, PAGE_SIZE)) {
                 map.will_need(first.offset() as usize, run.len() * PAGE_SIZE);
@@ -206,7 +210,7 @@ impl DataFile {
                 ));
             }
             if size as usize > WILL_NEED_MIN
-                && let Some(map) = self.maps.lock().last()
+                && let Some(map) = self.newest_map()
             {
                 map.will_need(number.offset() as usize, size as usize);
             }

@@ -447,18 +447,10 @@ pub(crate) fn append_double(value: f64, out: &mut Vec<u8>) {
     // Writing to a vector does not fail.
     let _ = write!(out, "{value:?}");
     if let Some(at) = out[start..].iter().position(|&byte| byte == b'e') {
-        let exponent = out.split_off(start + at + 1);
-        let (sign, digits) = match &*exponent {
-            [b'-', digits @ ..] => (b'-', digits),
-            digits => (b'+', digits),
-        };
+        let digits = str::from_utf8(&out[start + at + 1..]).unwrap_or_default();
+        let exponent: i32 = digits.parse().unwrap_or_default();
         out.truncate(start + at);
-        out.extend_from_slice(&[b'E', sign]);
-        if let [digit] = digits {
-            out.extend_from_slice(&[b'0', *digit]);
-        } else {
-            out.extend_from_slice(digits);
-        }
+        let _ = write!(out, "E{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
     }
 }
 

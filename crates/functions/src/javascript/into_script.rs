@@ -41,7 +41,6 @@ pub(super) fn result<'js>(
         return realm.strict.call((object.clone(), object.clone()));
     }
     let own = Document::open(&source.bytes).ok().and_then(|document| document.object());
-    let fields = Object::new(realm.ctx.clone())?;
     let stored = stored.and_then(document::Value::as_object);
     if let Some(stored) = &stored {
         for (name, stored) in stored.iter() {
@@ -55,10 +54,9 @@ pub(super) fn result<'js>(
                 stored => value(realm, &stored)?,
             };
             match own.is_some_and(|own| own.contains(&name)) {
-                true => object.set(&*name, field.clone())?,
-                false => object.prop(&*name, Property::from(field.clone()).writable().configurable())?,
+                true => object.set(&*name, field)?,
+                false => object.prop(&*name, Property::from(field).writable().configurable())?,
             }
-            fields.set(&*name, field)?;
         }
     }
     match from {
@@ -71,7 +69,13 @@ pub(super) fn result<'js>(
             }
             Ok(given)
         }
-        FieldsFrom::IndexOrFail => realm.strict.call((object.clone(), fields)),
+        FieldsFrom::IndexOrFail => {
+            let known = Object::new(realm.ctx.clone())?;
+            for (name, _) in stored.iter().flat_map(|stored| stored.iter()) {
+                known.prop(&*name.to_str(), true)?;
+            }
+            realm.strict.call((object.clone(), known))
+        }
         FieldsFrom::Either | FieldsFrom::DocumentOrFail => Ok(given),
     }
 }

@@ -225,8 +225,7 @@ impl Source {
 /// A text that is a date is grouped by, and shown, with seven digits of fraction, however it was written.
 fn push_text<'k>(text: &str, key: &'k mut Key) -> &'k mut Key {
     let mut buffer = [0; DATE_TEXT_MAX];
-    let date = Date::parse(text.as_bytes()).map(|date| date.format(&mut buffer));
-    key.push(KeyValue::Text(date.and_then(|date| std::str::from_utf8(date).ok()).unwrap_or(text)))
+    key.push(KeyValue::Text(Date::in_full(text, &mut buffer).unwrap_or(text)))
 }
 
 /// The values at a path through an array, as one array; null for elements that have none.

@@ -309,15 +309,11 @@ fn print_stored(value: &Value<'_>, out: &mut Vec<u8>) {
 
 /// A text that is a date is selected with seven digits of fraction, however it was written.
 fn print_text(text: Text<'_>, out: &mut Vec<u8>) {
-    /// `2020-01-01T00:00:00`, without a fraction.
-    const DATE_SIZE_MIN: usize = 19;
     if let Some(plain) = text.as_str()
-        && plain.len() >= DATE_SIZE_MIN
-        && plain.as_bytes()[4] == b'-'
-        && let Some(date) = Date::parse(plain.as_bytes())
+        && let Some(date) = Date::in_full(plain, &mut [0; DATE_TEXT_MAX])
     {
         out.push(b'"');
-        out.extend_from_slice(date.format(&mut [0; DATE_TEXT_MAX]));
+        out.extend_from_slice(date.as_bytes());
         out.push(b'"');
         return;
     }

@@ -1,8 +1,8 @@
 //! Reading ahead of a walk whose leaves are not in memory.
 //!
 //! The data file's map is advised for random access, because neighbours in the file are seldom neighbours in a tree. A walk over a tree that lies on
-//! disk would then wait for each leaf in turn. A cursor that has waited for one asks the system for the next ones of the branch together, so
-//! that the disk works on many at once, and goes on asking until no leaf has kept it waiting for a while: asking for what is in memory costs a little, and
+//! disk would then wait for each leaf in turn. A cursor that has waited twice within a few leaves asks the system for the next ones of the branch
+//! together, so that the disk works on many at once, and goes on asking until no leaf has kept it waiting for a while: asking for what is in memory costs a little, and
 //! most walks are over pages that are.
 
 use std::time::{Duration, Instant};
