@@ -48,7 +48,7 @@ impl Changed {
 
 /// Who is told of commits.
 pub trait CommitWatcher: Send + Sync {
-    /// Something changed, and readers see it. Called on the writer's thread, so it must be quick and must not wait for the database.
+    /// Something changed, and readers see it. Called on the thread that answers writes, in their order, so it must be quick and must not wait for the database.
     fn committed(&self, changed: &Changed);
 }
 

@@ -1,9 +1,12 @@
 //! The transaction merger: writes of many requests in one storage transaction, one after the other, each answered when it is durable.
 //!
 //! A database has one writer thread. It takes everything that waits, runs each job in a savepoint of its own, commits, answers all, and
-//! starts over; what arrives while it writes goes into the next transaction. So a lone write costs one write to the
-//! journal, and a thousand at once cost little more. (The storage engine's own `submit` does the same with the callers' threads; requests
-//! here are tasks, which must not block.)
+//! starts over. While a commit is being written, which is for the committer's thread (`committer`), the writer goes on: it runs what comes meanwhile in the
+//! next transaction, on top of the one that is not durable yet, and commits that once the journal is free. So a lone write costs one
+//! write to the journal and no hand-over, a thousand at once cost little more, and neither processor nor disk waits for the other. (The storage
+//! engine's own `submit` does the same with the callers' threads; requests here are tasks, which must not block.)
+
+mod committer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -11,16 +14,21 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
-use jackdaw_storage::Environment;
-use parking_lot::{Condvar, Mutex};
+use jackdaw_storage::{CommitTicket, Environment};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
+use self::committer::{Commit, Committer};
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::transaction::{Transaction, WriterState};
 
 /// Jobs in one storage transaction at most.
 const BATCH_MAX: usize = 4096;
+/// A transaction that has changed so many bytes of pages takes no more jobs while it waits for the journal.
+const CHANGED_MAX: u64 = 16 << 20;
+/// While the journal is busy, the writer is woken for no fewer jobs: they would not be durable sooner.
+const WOKEN_FOR_MIN: usize = 8;
 
 /// The answer to a submitted job: a future, or [`Pending::wait`] on a plain thread. Dropping it does not undo the job.
 #[must_use = "the job runs in any case; its answer says whether it could be done"]
@@ -94,7 +102,7 @@ pub(crate) struct Merger {
 
 struct Queue {
     state: Mutex<QueueState>,
-    /// Tells the writer that something came, or that it is to stop.
+    /// Tells the writer what it waits for, see [`Idle`].
     came: Condvar,
     name: String,
 }
@@ -102,9 +110,106 @@ struct Queue {
 #[derive(Default)]
 struct QueueState {
     waiting: Vec<Box<dyn Job>>,
-    /// The writer sleeps: whoever comes wakes it.
-    idle: bool,
+    idle: Idle,
     stopping: bool,
+    /// Commits with the committer: those not durable yet, and those not answered yet.
+    writing: usize,
+    unanswered: usize,
+}
+
+/// What the sleeping writer is woken for.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Idle {
+    /// It does not sleep.
+    #[default]
+    Not,
+    /// For the first job, or because it is to stop.
+    Jobs,
+    /// For a number of jobs, or because the journal is free.
+    Journal,
+    /// Because everything is answered.
+    Answers,
+}
+
+impl Queue {
+    /// Waits for jobs and takes them; `false` when there will be none any more.
+    fn take(&self, batch: &mut Vec<Box<dyn Job>>) -> bool {
+        let mut state = self.state.lock();
+        while state.waiting.is_empty() {
+            if state.stopping {
+                return false;
+            }
+            state.idle = Idle::Jobs;
+            self.came.wait(&mut state);
+        }
+        state.idle = Idle::Not;
+        state.give(batch);
+        true
+    }
+
+    /// Takes jobs, for which it waits as long as the journal is busy; `false` when that is free.
+    fn take_while_writing(&self, batch: &mut Vec<Box<dyn Job>>) -> bool {
+        let mut state = self.state.lock();
+        while state.writing > 0 {
+            if state.waiting.len() >= WOKEN_FOR_MIN && batch.len() < BATCH_MAX {
+                state.give(batch);
+                return true;
+            }
+            state.idle = Idle::Journal;
+            self.came.wait(&mut state);
+            state.idle = Idle::Not;
+        }
+        false
+    }
+
+    /// Waits until the journal is free.
+    fn wait_until_written(&self) {
+        let mut state = self.state.lock();
+        while state.writing > 0 {
+            // Jobs wake it too, now and then, and it sleeps on.
+            state.idle = Idle::Journal;
+            self.came.wait(&mut state);
+            state.idle = Idle::Not;
+        }
+    }
+
+    /// Waits until everything is answered.
+    fn wait_until_answered(&self) {
+        let mut state = self.state.lock();
+        while state.unanswered > 0 {
+            state.idle = Idle::Answers;
+            self.came.wait(&mut state);
+            state.idle = Idle::Not;
+        }
+    }
+
+    /// Whether the committer has nothing to do, and nobody waits.
+    fn is_quiet(&self) -> bool {
+        let state = self.state.lock();
+        state.unanswered == 0 && state.waiting.is_empty()
+    }
+
+    /// Ends a change of the state and wakes the writer if need be.
+    fn leave(&self, mut state: MutexGuard<'_, QueueState>, wake: bool) {
+        if wake {
+            state.idle = Idle::Not;
+        }
+        drop(state);
+        if wake {
+            self.came.notify_one();
+        }
+    }
+}
+
+impl QueueState {
+    fn give(&mut self, batch: &mut Vec<Box<dyn Job>>) {
+        let room = BATCH_MAX.saturating_sub(batch.len());
+        if batch.is_empty() && self.waiting.len() <= room {
+            std::mem::swap(&mut self.waiting, batch);
+        } else {
+            batch.extend(self.waiting.drain(..room.min(self.waiting.len())));
+        }
+    }
 }
 
 impl Merger {
@@ -112,8 +217,9 @@ impl Merger {
     pub(crate) fn start(environment: Environment, shared: Arc<Shared>) -> Result<Merger> {
         let queue =
             Arc::new(Queue { state: Mutex::default(), came: Condvar::new(), name: shared.name.clone() });
+        let state = WriterState::load(&environment)?;
         let writer =
-            Writer { state: WriterState::load(&environment)?, queue: queue.clone(), environment, shared };
+            Writer { state, queue: queue.clone(), environment, shared, committer: None, jobs_before: 0 };
         let thread = std::thread::Builder::new()
             .name("jackdaw-writer".to_owned())
             .spawn(move || writer.run())
@@ -126,18 +232,20 @@ impl Merger {
         job: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Pending<T> {
         let (reply, answer) = oneshot::channel();
+        let job = Box::new(ClosureJob { run: Some(job), outcome: None, reply });
         let mut state = self.queue.state.lock();
         if state.stopping {
             drop(state);
-            let _ = reply.send(Err(Error::Closed(self.queue.name.clone())));
+            job.answer(Some(&Error::Closed(self.queue.name.clone())));
             return Pending(answer);
         }
-        state.waiting.push(Box::new(ClosureJob { run: Some(job), outcome: None, reply }));
-        let wake = std::mem::take(&mut state.idle);
-        drop(state);
-        if wake {
-            self.queue.came.notify_one();
-        }
+        state.waiting.push(job);
+        let wake = match state.idle {
+            Idle::Jobs => true,
+            Idle::Journal => state.waiting.len() >= WOKEN_FOR_MIN,
+            Idle::Not | Idle::Answers => false,
+        };
+        self.queue.leave(state, wake);
         Pending(answer)
     }
 
@@ -171,66 +279,92 @@ struct Writer {
     environment: Environment,
     shared: Arc<Shared>,
     state: WriterState,
+    /// Made when it is first of use: most databases of a server with many are written to by one at a time, if at all.
+    committer: Option<Committer>,
+    /// Jobs of the last transaction.
+    jobs_before: usize,
 }
 
 impl Writer {
     fn run(mut self) {
         let mut batch = Vec::new();
-        loop {
-            {
-                let mut state = self.queue.state.lock();
-                while state.waiting.is_empty() {
-                    if state.stopping {
-                        return;
-                    }
-                    state.idle = true;
-                    self.queue.came.wait(&mut state);
-                }
-                state.idle = false;
-                if state.waiting.len() <= BATCH_MAX {
-                    std::mem::swap(&mut state.waiting, &mut batch);
-                } else {
-                    batch.extend(state.waiting.drain(..BATCH_MAX));
-                }
+        while self.queue.take(&mut batch) {
+            // Where one writes at a time, nothing is to be won by handing over.
+            let lone = batch.len() == 1 && self.jobs_before <= 1 && self.queue.is_quiet();
+            let hands_over = !lone && self.has_committer();
+            if !hands_over {
+                self.queue.wait_until_answered();
             }
-            let failure = self.execute(&mut batch).err();
-            match &failure {
-                None => self.state.committed(&self.shared),
-                Some(error) => {
-                    tracing::warn!(database = %self.shared.name, jobs = batch.len(), %error, "a transaction failed");
+            let executed = self.execute(&mut batch, hands_over);
+            self.jobs_before = batch.len();
+            let jobs = std::mem::take(&mut batch);
+            match executed {
+                Ok(ticket) => {
+                    let commit = Commit { ticket, told: self.state.queued(), jobs };
+                    match self.committer.as_ref().filter(|_| hands_over) {
+                        Some(committer) => committer.take(commit, &self.queue),
+                        None => batch = commit.finish(&self.shared, || ()),
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(database = %self.shared.name, jobs = jobs.len(), %error, "a transaction failed");
+                    // What it was built on is answered first, and read next.
+                    self.queue.wait_until_answered();
                     // What was counted in memory was for nothing.
                     if let Err(error) = self.state.reload(&self.environment) {
                         tracing::error!(database = %self.shared.name, %error, "cannot read the last durable state");
                     }
+                    for job in jobs {
+                        job.answer(Some(&error));
+                    }
                 }
-            }
-            for job in batch.drain(..) {
-                job.answer(failure.as_ref());
             }
         }
     }
 
-    /// Runs the jobs in one storage transaction and makes it durable.
-    fn execute(&mut self, batch: &mut [Box<dyn Job>]) -> Result<()> {
+    /// Whether there is a committer, which is made when there can be one.
+    fn has_committer(&mut self) -> bool {
+        // Without a background, whoever waits for a commit may have to flush too, for which no transaction may be open.
+        if self.committer.is_none() && self.environment.options().background {
+            self.committer = Committer::start(self.queue.clone(), self.shared.clone());
+        }
+        self.committer.is_some()
+    }
+
+    /// Runs the jobs in one storage transaction, with `goes_on` those too that come while the journal is busy, and commits it as far as
+    /// possible without waiting. No ticket: no job left anything to commit.
+    fn execute(&mut self, batch: &mut Vec<Box<dyn Job>>, goes_on: bool) -> Result<Option<CommitTicket>> {
         let mut storage = self.environment.write()?;
-        let mut kept = false;
-        for job in batch.iter_mut() {
-            let savepoint = storage.savepoint();
-            let mark = self.state.mark();
-            let keep = job.run(&mut Transaction::new(&mut storage, &self.shared, &mut self.state));
-            if keep {
-                storage.release(savepoint)?;
-                kept = true;
-            } else {
-                storage.rollback_to(savepoint)?;
-                self.state.return_to(mark);
+        let (mut run, mut kept) = (0, false);
+        loop {
+            for job in &mut batch[run..] {
+                let savepoint = storage.savepoint();
+                let mark = self.state.mark();
+                let keep = job.run(&mut Transaction::new(&mut storage, &self.shared, &mut self.state));
+                if keep {
+                    storage.release(savepoint)?;
+                    kept = true;
+                } else {
+                    storage.rollback_to(savepoint)?;
+                    self.state.return_to(mark);
+                }
+            }
+            run = batch.len();
+            if !goes_on {
+                break;
+            }
+            if storage.changed_size() >= CHANGED_MAX {
+                self.queue.wait_until_written();
+                break;
+            }
+            if !self.queue.take_while_writing(batch) {
+                break;
             }
         }
         if !kept {
-            return Ok(()); // dropping the transaction undoes what failed jobs may have left
+            return Ok(None); // dropping the transaction undoes what failed jobs may have left
         }
         self.state.write_back(&mut storage, &self.shared)?;
-        storage.commit()?;
-        Ok(())
+        Ok(Some(storage.commit_when_waited_for()?))
     }
 }

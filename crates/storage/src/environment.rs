@@ -265,6 +265,11 @@ impl Environment {
         TransactionId(self.inner.visible.load(Ordering::Acquire))
     }
 
+    /// How it was opened.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
     /// The environment's directory.
     pub fn path(&self) -> std::path::PathBuf {
         self.inner.disk.path()

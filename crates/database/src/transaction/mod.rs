@@ -167,23 +167,35 @@ impl WriterState {
         counter(schema::LAST_CLUSTER_INDEX, self.cluster_index, self.cluster_index_written)
     }
 
-    /// What was written is durable: tells of it.
-    pub(crate) fn committed(&mut self, shared: &Shared) {
+    /// What was written is on its way, and whatever follows builds on it. Returns whom to tell of what when it is durable.
+    pub(crate) fn queued(&mut self) -> Told {
         self.last_etag_written = self.last_etag;
         self.cluster_writes_written = self.cluster_writes;
         self.cluster_index_written = self.cluster_index;
         self.new_collections.clear();
         self.count_changes.clear();
-        if !self.changed.is_empty() {
-            shared.commits.tell(&self.changed);
-            self.changed.clear();
-        }
-        for event in self.events.drain(..) {
-            shared.notifications.publish(event);
-        }
         if self.built >= BUILT_MAX {
             self.context.reset();
             self.built = 0;
+        }
+        Told { changed: std::mem::take(&mut self.changed), events: std::mem::take(&mut self.events) }
+    }
+}
+
+/// What others are told of a transaction, once it is durable.
+pub(crate) struct Told {
+    changed: Changed,
+    events: Vec<Event>,
+}
+
+impl Told {
+    /// Tells them.
+    pub(crate) fn tell(&mut self, shared: &Shared) {
+        if !self.changed.is_empty() {
+            shared.commits.tell(&self.changed);
+        }
+        for event in self.events.drain(..) {
+            shared.notifications.publish(event);
         }
     }
 }

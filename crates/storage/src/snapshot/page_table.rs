@@ -224,14 +224,19 @@ impl PageTable {
         self.find(page, TransactionId(u64::MAX - 1))
     }
 
+    /// The version that a link stands for, for the writer (who has pushed it).
+    pub(crate) fn at(&self, link: Link) -> Found {
+        let version = self.version(link);
+        self.found(link, version, version.transaction.load(Ordering::Acquire))
+    }
+
     /// The version below `link`, if any, for the writer (who has pushed `link`).
     pub(crate) fn below(&self, link: Link) -> Option<Found> {
         let below = Link(self.version(link).previous.load(Ordering::Acquire));
         if below.is_none() {
             return None;
         }
-        let version = self.version(below);
-        Some(self.found(below, version, version.transaction.load(Ordering::Acquire)))
+        Some(self.at(below))
     }
 
     #[inline]

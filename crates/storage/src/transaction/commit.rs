@@ -94,7 +94,7 @@ impl JournalStage {
 }
 
 /// A commit whose record is queued: it is durable once [`CommitTicket::wait`] returns. Dropping the ticket does not undo the commit;
-/// it becomes durable with the next one that is waited for, or soon by itself.
+/// it becomes durable with the next one that is waited for, or (after [`WriteTransaction::commit_later`]) soon by itself.
 #[must_use = "the commit is durable only after `wait`"]
 pub struct CommitTicket {
     inner: Arc<Inner>,
@@ -151,6 +151,17 @@ impl WriteTransaction {
             drive(&inner, id)?; // the disk cannot keep up
         }
         inner.flusher.wake_preparer();
+        Ok(CommitTicket { inner, id })
+    }
+
+    /// As [`WriteTransaction::commit_later`], but nobody begins to write before the ticket is waited for (or a later commit is, or the
+    /// environment closes): for callers who have a thread for that, and so save waking another one.
+    ///
+    /// Errors: as [`WriteTransaction::commit_later`].
+    pub fn commit_when_waited_for(mut self) -> Result<CommitTicket> {
+        let (inner, id) = (self.inner.clone(), self.id);
+        let id = if self.queue()? { id } else { TransactionId(id.0 - 1) };
+        drop(self); // frees the write lock
         Ok(CommitTicket { inner, id })
     }
 
@@ -238,8 +249,8 @@ impl WriteTransaction {
                 continue;
             }
             if state.new {
-                debug_assert_unmarked_same(None, new, state.lines);
-                changes::add_page(out, dirty.page, None, new, state.lines, &[]);
+                debug_assert_unmarked_same(None, new, state.changed());
+                changes::add_page(out, dirty.page, None, new, state.changed(), &[]);
                 continue;
             }
             let below = self.before_this(link);
@@ -249,10 +260,10 @@ impl WriteTransaction {
                 Some(below) => (unsafe { below.page() }, self.is_exact(below)),
                 None => (self.inner.data.page(dirty.page)?, false),
             };
-            debug_assert_unmarked_same(Some(old), new, state.lines);
+            debug_assert_unmarked_same(Some(old), new, state.changed());
             let moves = if exact { state.moves.as_slice() } else { &[] };
             let at = out.len();
-            changes::add_page(out, dirty.page, Some(old), new, state.lines, moves);
+            changes::add_page(out, dirty.page, Some(old), new, state.changed(), moves);
             let (size, end) = (out.len() - at, out.len());
             if !exact || size <= DERIVE_SIZE_MIN {
                 continue;

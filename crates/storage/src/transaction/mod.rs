@@ -4,4 +4,5 @@ pub(crate) mod catalog;
 pub(crate) mod commit;
 pub(crate) mod read;
 pub(crate) mod table_cache;
+mod undo;
 pub(crate) mod write;

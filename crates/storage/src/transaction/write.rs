@@ -3,7 +3,7 @@
 //! Every page changed gets a version of its own, pushed on top of the page's chain, where readers (pinned below its id) pass
 //! it by. `Writer::dirty` lists the versions in the order of pushing, so undoing is popping. A savepoint is a length of that list: a
 //! page that was pushed before the savepoint is pushed again when it is changed after it, so that undoing to the savepoint is
-//! popping, too. At commit only the topmost version of a page counts.
+//! popping, too, but for pages of which a copy is used again (`undo`). At commit only the topmost version of a page counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::catalog::OpenTrees;
 use super::read::{freed, run_value};
+use super::undo::Undo;
 use crate::disk::is_full;
 use crate::environment::Inner;
 use crate::error::{Error, Result};
@@ -52,6 +53,11 @@ pub(crate) struct Writer {
     /// New pages and the pages that they were made from.
     pub(super) derived: Vec<(PageNumber, PageNumber)>,
     pub(super) dirty: Vec<Dirty>,
+    /// Versions changed in place since the savepoint, in the order of their first change.
+    pub(super) undo: Vec<Undo>,
+    /// The numbers of the open savepoints, the innermost last, and the last number ever given out.
+    pub(super) savepoints: Vec<u64>,
+    last_savepoint: u64,
     /// By the version's index.
     pub(super) versions: Vec<VersionState>,
     pub(super) hints: FreeHints,
@@ -83,7 +89,12 @@ pub(super) enum DirtyKind {
 /// What the writer knows of a version of its own.
 #[derive(Clone, Copy, Default)]
 pub(super) struct VersionState {
+    /// Changed since the version was last the same as the one below it, if that is this transaction's too.
     pub(super) lines: DirtyLines,
+    /// Changed before that.
+    pub(super) earlier: DirtyLines,
+    /// The savepoint for which the version below keeps what this one held.
+    pub(super) kept_for: u64,
     /// The version's place in `Writer::dirty`.
     pub(super) at: u32,
     /// The page was made by this transaction: what it held before does not matter.
@@ -91,6 +102,13 @@ pub(super) struct VersionState {
     /// It is in the record already.
     pub(super) recorded: bool,
     pub(super) moves: Moves,
+}
+
+impl VersionState {
+    /// All lines that this transaction changed.
+    pub(super) fn changed(&self) -> DirtyLines {
+        self.earlier | self.lines
+    }
 }
 
 impl Writer {
@@ -104,6 +122,9 @@ impl Writer {
             boundary: last,
             derived: Vec::new(),
             dirty: Vec::new(),
+            undo: Vec::new(),
+            savepoints: Vec::new(),
+            last_savepoint: 0,
             versions: Vec::new(),
             hints: FreeHints::default(),
             trees: OpenTrees::default(),
@@ -137,7 +158,11 @@ pub struct WriteTransaction {
 pub struct Savepoint {
     id: TransactionId,
     dirty: usize,
+    undo: usize,
     protected: usize,
+    /// Its number, and how many savepoints were open before.
+    number: u64,
+    depth: usize,
     root: RootState,
     trees: OpenTrees,
     broken: Option<String>,
@@ -172,6 +197,11 @@ impl WriteTransaction {
         self.id
     }
 
+    /// Bytes of scratch memory that the pages changed so far take, about.
+    pub fn changed_size(&self) -> u64 {
+        self.writer.dirty.len() as u64 * PAGE_SIZE as u64
+    }
+
     /// Undoes everything; the same as dropping the transaction.
     pub fn rollback(self) {}
 
@@ -180,12 +210,17 @@ impl WriteTransaction {
         let savepoint = Savepoint {
             id: self.id,
             dirty: self.writer.dirty.len(),
+            undo: self.writer.undo.len(),
             protected: self.protected,
+            number: self.writer.last_savepoint + 1,
+            depth: self.writer.savepoints.len(),
             root: self.root,
             trees: self.trees.clone(),
             broken: self.broken.clone(),
         };
         self.protected = savepoint.dirty;
+        self.writer.last_savepoint = savepoint.number;
+        self.writer.savepoints.push(savepoint.number);
         savepoint
     }
 
@@ -195,10 +230,11 @@ impl WriteTransaction {
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.check_savepoint(&savepoint)?;
         self.pop_to(savepoint.dirty);
+        self.undo_to(savepoint.undo);
+        self.leave_savepoint(&savepoint);
         self.root = savepoint.root;
         self.trees = savepoint.trees;
         self.trees.forget_hints();
-        self.protected = savepoint.protected;
         self.broken = savepoint.broken;
         Ok(())
     }
@@ -206,12 +242,18 @@ impl WriteTransaction {
     /// Keeps what was done since the savepoint was made; it cannot be gone back to any more.
     pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
         self.check_savepoint(&savepoint)?;
-        self.protected = savepoint.protected;
+        self.writer.undo.truncate(savepoint.undo);
+        self.leave_savepoint(&savepoint);
         Ok(())
     }
 
+    fn leave_savepoint(&mut self, savepoint: &Savepoint) {
+        self.protected = savepoint.protected;
+        self.writer.savepoints.truncate(savepoint.depth);
+    }
+
     fn check_savepoint(&self, savepoint: &Savepoint) -> Result<()> {
-        if savepoint.id != self.id || savepoint.dirty > self.writer.dirty.len() {
+        if savepoint.id != self.id || self.writer.savepoints.get(savepoint.depth) != Some(&savepoint.number) {
             return Err(Error::Invalid("the savepoint is not one of this transaction any more".to_owned()));
         }
         Ok(())
@@ -259,6 +301,8 @@ impl WriteTransaction {
     /// Gives up the write lock's transaction without undoing: the commit has taken over.
     pub(super) fn finish(&mut self) {
         self.done = true;
+        self.writer.undo.clear();
+        self.writer.savepoints.clear();
         if self.writer.freed.is_long() {
             self.forget_freed();
         }
@@ -269,9 +313,8 @@ impl WriteTransaction {
 
     /// A version of this transaction, not linked yet.
     fn new_version(&self, content: Content) -> Result<Found> {
-        let used = self.writer.dirty.len() as u64 * PAGE_SIZE as u64;
         let max = self.inner.options.scratch_size_max;
-        if used > max {
+        if self.changed_size() > max {
             return Err(Error::TransactionTooLarge { max });
         }
         self.inner
@@ -287,7 +330,13 @@ impl WriteTransaction {
         if writer.versions.len() <= index {
             writer.versions.resize((index + 1).next_power_of_two().max(1024), VersionState::default());
         }
-        writer.versions[index] = VersionState { at: writer.dirty.len() as u32, ..state };
+        writer.versions[index] = VersionState {
+            lines: 0,
+            earlier: state.changed(),
+            kept_for: 0,
+            at: writer.dirty.len() as u32,
+            ..state
+        };
         let first = self.inner.table.push(page, found.link);
         writer.dirty.push(Dirty { page, kind: DirtyKind::Version(found.link), first });
     }
@@ -546,7 +595,7 @@ impl PagesMut for WriteTransaction {
             let protected = self.protected;
             let index = found.link.index();
             let state = self.writer.versions[index];
-            if state.at as usize >= protected {
+            if state.at as usize >= protected || self.keep_below(&found) {
                 // SAFETY: the version is this transaction's own, no reader looks at it, and `&mut self` excludes other borrows.
                 let bytes = unsafe { found.page_mut() };
                 let state = &mut self.writer.versions[index];
