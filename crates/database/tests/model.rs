@@ -198,7 +198,8 @@ fn history(seed: u64) -> Result<u64, String> {
         }
         let mut possible = vec![model.clone()];
         'groups: for _ in 0..random.within(1..8) {
-            let jobs: Vec<Job> = (0..random.within(1..10)).map(|_| random_job(&mut random)).collect();
+            // Many at times, so that some run while others are being written.
+            let jobs: Vec<Job> = (0..1 + random.skewed(7)).map(|_| random_job(&mut random)).collect();
             let pending: Vec<_> = jobs.iter().map(|job| submit(&database, job, &context)).collect();
             let mut lost = false;
             for (job, answer) in jobs.iter().zip(pending) {
