@@ -25,7 +25,7 @@ use crate::transaction::{Transaction, WriterState};
 
 /// Jobs in one storage transaction at most.
 const BATCH_MAX: usize = 4096;
-/// A transaction that has changed so many bytes of pages takes no more jobs while it waits for the journal.
+/// A transaction that has changed so many bytes of pages runs no more jobs: what remains is for the next one.
 const CHANGED_MAX: u64 = 16 << 20;
 /// While the journal is busy, the writer is woken for no fewer jobs: they would not be durable sooner.
 const WOKEN_FOR_MIN: usize = 8;
@@ -162,6 +162,13 @@ impl Queue {
         false
     }
 
+    /// Puts jobs back that were taken and not run.
+    fn put_back(&self, jobs: std::vec::Drain<'_, Box<dyn Job>>) {
+        if jobs.len() > 0 {
+            self.state.lock().waiting.splice(0..0, jobs);
+        }
+    }
+
     /// Waits until the journal is free.
     fn wait_until_written(&self) {
         let mut state = self.state.lock();
@@ -295,8 +302,10 @@ impl Writer {
             if !hands_over {
                 self.queue.wait_until_answered();
             }
-            let executed = self.execute(&mut batch, hands_over);
-            self.jobs_before = batch.len();
+            let mut run = 0;
+            let executed = self.execute(&mut batch, &mut run, hands_over);
+            self.queue.put_back(batch.drain(run..));
+            self.jobs_before = run;
             let jobs = std::mem::take(&mut batch);
             match executed {
                 Ok(ticket) => {
@@ -332,12 +341,23 @@ impl Writer {
     }
 
     /// Runs the jobs in one storage transaction, with `goes_on` those too that come while the journal is busy, and commits it as far as
-    /// possible without waiting. No ticket: no job left anything to commit.
-    fn execute(&mut self, batch: &mut Vec<Box<dyn Job>>, goes_on: bool) -> Result<Option<CommitTicket>> {
+    /// possible without waiting. Says how many of the jobs it answers for. No ticket: none of them left anything to commit.
+    fn execute(
+        &mut self,
+        batch: &mut Vec<Box<dyn Job>>,
+        run: &mut usize,
+        goes_on: bool,
+    ) -> Result<Option<CommitTicket>> {
+        *run = batch.len(); // all of them hear of it
         let mut storage = self.environment.write()?;
-        let (mut run, mut kept) = (0, false);
+        *run = 0;
+        let mut kept = false;
         loop {
-            for job in &mut batch[run..] {
+            for job in &mut batch[*run..] {
+                if storage.changed_size() >= CHANGED_MAX {
+                    break;
+                }
+                *run += 1;
                 let savepoint = storage.savepoint();
                 let mark = self.state.mark();
                 let keep = job.run(&mut Transaction::new(&mut storage, &self.shared, &mut self.state));
@@ -349,11 +369,10 @@ impl Writer {
                     self.state.return_to(mark);
                 }
             }
-            run = batch.len();
             if !goes_on {
                 break;
             }
-            if storage.changed_size() >= CHANGED_MAX {
+            if *run < batch.len() {
                 self.queue.wait_until_written();
                 break;
             }

@@ -30,7 +30,7 @@ use crate::transaction::write::run_length;
 /// Pages written before their versions are unlinked and their memory can be used again.
 const CHUNK_PAGES: usize = 256;
 /// Bytes written before the file is synced in between: one sync of everything at the end would hold up the journal's writes.
-const SYNC_BYTES: u64 = 32 << 20;
+const SYNC_BYTES: u64 = 4 << 20;
 /// Scratch memory that an idle environment keeps, in bytes.
 const IDLE_SCRATCH: u64 = 1 << 20;
 /// How often a flush looks whether the snapshots it waits for are gone.
