@@ -60,6 +60,7 @@ struct Signals {
     stop: bool,
     flush: bool,
     prepare: bool,
+    memory: bool,
 }
 
 /// Pages with versions in scratch memory, and the commits since the last sync.
@@ -123,6 +124,12 @@ impl Flusher {
     /// Has the next journal file prepared and queued commits written in the background.
     pub(crate) fn wake_preparer(&self) {
         self.signals.lock().prepare = true;
+        self.preparer_changed.notify_one();
+    }
+
+    /// Has scratch memory got ready in the background.
+    pub(crate) fn wake_for_memory(&self) {
+        self.signals.lock().memory = true;
         self.preparer_changed.notify_one();
     }
 
@@ -225,17 +232,25 @@ fn flush_thread(inner: &Inner) {
 fn journal_thread(inner: &Inner) {
     let flusher = &inner.flusher;
     loop {
-        {
+        let prepare = {
             let mut signals = flusher.signals.lock();
-            while !signals.stop && !signals.prepare {
+            while !signals.stop && !signals.prepare && !signals.memory {
                 flusher.preparer_changed.wait(&mut signals);
             }
             if signals.stop {
                 return;
             }
-            signals.prepare = false;
-        }
+            signals.memory = false;
+            std::mem::take(&mut signals.prepare)
+        };
         if inner.check_healthy().is_err() {
+            continue;
+        }
+        // A failure shows to whoever needs the memory.
+        if let Err(error) = inner.table.prepare_memory() {
+            tracing::debug!(%error, "cannot get memory ready");
+        }
+        if !prepare {
             continue;
         }
         // Errors show to those who wait for their commits; this thread only helps.

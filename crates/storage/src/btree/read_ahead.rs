@@ -19,7 +19,7 @@ const TOGETHER: usize = 64;
 /// Leaves without waiting after which nothing is asked for any more.
 const PATIENCE: u16 = 256;
 /// A second wait within so many leaves says that it was the disk, and not that the processor was elsewhere.
-const AGAIN: u16 = 8;
+const AGAIN: u16 = 64;
 
 /// What a cursor has asked for.
 #[derive(Clone, Copy, Default)]

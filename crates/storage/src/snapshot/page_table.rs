@@ -503,8 +503,19 @@ impl PageTable {
         self.memory.size()
     }
 
+    /// Whether [`PageTable::prepare_memory`] has work to do.
+    pub(crate) fn wants_memory(&self) -> bool {
+        self.memory.wants_preparing()
+    }
+
+    /// Gets memory ready ahead of use, while there is more and more of it in use. For the background.
+    pub(crate) fn prepare_memory(&self) -> std::io::Result<()> {
+        self.memory.prepare()
+    }
+
     /// Gives the memory of free frames beyond `keep` bytes back to the system.
     pub(crate) fn trim(&self, keep: u64) {
+        self.memory.forget_ready();
         let mut free = self.free.lock();
         let keep = (keep / PAGE_SIZE as u64) as usize;
         if free.pages.len() > keep {

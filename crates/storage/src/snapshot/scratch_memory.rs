@@ -1,11 +1,13 @@
 //! Memory for page versions, straight from the operating system, in chunks that live as long as the environment.
 //!
 //! The first touch of anonymous memory costs a fault for every 4 KiB, so freed frames are used again (last freed first,
-//! while they are still in the cache), later chunks ask for huge pages, and only an idle environment gives memory back.
+//! while they are still in the cache), later chunks ask for huge pages, and only an idle environment gives memory back. While an environment grows, its
+//! background touches the next chunks ahead: on a virtual machine the system takes a millisecond or two for each.
 //!
 //! Callers may rely on: a frame's address stays valid until the `ScratchMemory` is dropped.
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -17,11 +19,19 @@ pub(crate) const CHUNK_FRAMES: usize = if cfg!(loom) { 4 } else { (2 << 20) / PA
 const CHUNK_SIZE: usize = CHUNK_FRAMES * PAGE_SIZE;
 /// The first chunks stay without huge pages, so that a small environment stays small.
 const SMALL_CHUNKS: usize = 4;
+/// Chunks touched ahead at most, and how many there must be in use for each.
+const READY_MAX: usize = 4;
+const USED_FOR_READY: usize = 4;
 
 /// The chunks mapped so far.
 #[derive(Default)]
 pub(crate) struct ScratchMemory {
     chunks: Mutex<Vec<Chunk>>,
+    /// Touched ahead, for [`ScratchMemory::grow`] to hand out.
+    ready: Mutex<Vec<Chunk>>,
+    /// How many there are of each.
+    used_count: AtomicUsize,
+    ready_count: AtomicUsize,
 }
 
 struct Chunk(NonNull<u8>);
@@ -30,36 +40,47 @@ struct Chunk(NonNull<u8>);
 unsafe impl Send for Chunk {}
 
 impl ScratchMemory {
-    /// Maps one more chunk and returns the addresses of its [`CHUNK_FRAMES`] frames' first.
+    /// Adds a chunk and returns the address of the first of its [`CHUNK_FRAMES`] frames.
     pub(crate) fn grow(&self) -> std::io::Result<NonNull<u8>> {
-        let mut chunks = self.chunks.lock();
-        // Twice the size, so that an aligned chunk is inside; the rest is given back.
-        // SAFETY: a fresh private anonymous mapping at an address the kernel chooses touches nobody's memory.
-        let whole = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                2 * CHUNK_SIZE,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )
-        }?
-        .cast::<u8>();
-        let skip = whole.align_offset(CHUNK_SIZE);
-        // SAFETY: both ranges lie inside the mapping made above, outside the chunk that is kept, and nobody knows them yet.
-        let base = unsafe {
-            let base = whole.add(skip);
-            if skip != 0 {
-                rustix::mm::munmap(whole.cast(), skip)?;
+        let ready = self.ready.lock().pop();
+        let chunk = match ready {
+            Some(chunk) => {
+                self.ready_count.fetch_sub(1, Ordering::Relaxed);
+                chunk
             }
-            rustix::mm::munmap(base.add(CHUNK_SIZE).cast(), CHUNK_SIZE - skip)?;
-            if chunks.len() >= SMALL_CHUNKS {
-                // A hint; a kernel without huge pages refuses it.
-                let _ = rustix::mm::madvise(base.cast(), CHUNK_SIZE, Advice::LinuxHugepage);
-            }
-            NonNull::new_unchecked(base)
+            None => map_chunk(self.used_count.load(Ordering::Relaxed) >= SMALL_CHUNKS)?,
         };
-        chunks.push(Chunk(base));
+        let base = chunk.0;
+        self.chunks.lock().push(chunk);
+        self.used_count.fetch_add(1, Ordering::Relaxed);
         Ok(base)
+    }
+
+    /// Whether [`ScratchMemory::prepare`] has work to do.
+    pub(crate) fn wants_preparing(&self) -> bool {
+        let wanted = (self.used_count.load(Ordering::Relaxed) / USED_FOR_READY).min(READY_MAX);
+        self.ready_count.load(Ordering::Relaxed) < wanted
+    }
+
+    /// Maps and touches chunks ahead of use. For the background.
+    pub(crate) fn prepare(&self) -> std::io::Result<()> {
+        while self.wants_preparing() {
+            let chunk = map_chunk(true)?;
+            // SAFETY: nobody else knows the chunk yet. A hint; a kernel that does not know it refuses.
+            let _ = unsafe {
+                rustix::mm::madvise(chunk.0.as_ptr().cast(), CHUNK_SIZE, Advice::LinuxPopulateWrite)
+            };
+            self.ready.lock().push(chunk);
+            self.ready_count.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Gives chunks back that were touched ahead.
+    pub(crate) fn forget_ready(&self) {
+        let mut ready = self.ready.lock();
+        self.ready_count.fetch_sub(ready.len(), Ordering::Relaxed);
+        ready.clear();
     }
 
     /// Bytes mapped so far.
@@ -74,11 +95,40 @@ impl ScratchMemory {
     }
 }
 
-impl Drop for ScratchMemory {
-    fn drop(&mut self) {
-        for chunk in self.chunks.get_mut() {
-            // SAFETY: the chunk was mapped by `grow` with this size, and whoever used it is gone with the environment.
-            let _ = unsafe { rustix::mm::munmap(chunk.0.as_ptr().cast(), CHUNK_SIZE) };
+/// Maps a chunk at a multiple of its size.
+fn map_chunk(is_huge: bool) -> std::io::Result<Chunk> {
+    // Twice the size, so that an aligned chunk is inside; the rest is given back.
+    // SAFETY: a fresh private anonymous mapping at an address the kernel chooses touches nobody's memory.
+    let whole = unsafe {
+        rustix::mm::mmap_anonymous(
+            std::ptr::null_mut(),
+            2 * CHUNK_SIZE,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    }?
+    .cast::<u8>();
+    let skip = whole.align_offset(CHUNK_SIZE);
+    // SAFETY: both ranges lie inside the mapping made above, outside the chunk that is kept, and nobody knows them yet.
+    let base = unsafe {
+        let base = whole.add(skip);
+        if skip != 0 {
+            rustix::mm::munmap(whole.cast(), skip)?;
         }
+        rustix::mm::munmap(base.add(CHUNK_SIZE).cast(), CHUNK_SIZE - skip)?;
+        if is_huge {
+            // A hint; a kernel without huge pages refuses it.
+            let _ = rustix::mm::madvise(base.cast(), CHUNK_SIZE, Advice::LinuxHugepage);
+        }
+        NonNull::new_unchecked(base)
+    };
+    Ok(Chunk(base))
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `map_chunk` with this size. Chunks in use are dropped with the environment, with which whoever used them
+        // is gone; of those that are ready nobody knows.
+        let _ = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), CHUNK_SIZE) };
     }
 }

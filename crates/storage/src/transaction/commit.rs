@@ -206,6 +206,9 @@ impl WriteTransaction {
         let pending = Pending { id, hash, record: out, offset, file, direct, pages, page_count };
         inner.stage.queue.lock().push_back(pending);
         self.finish();
+        if inner.options.background && inner.table.wants_memory() {
+            inner.flusher.wake_for_memory();
+        }
         Ok(true)
     }
 
