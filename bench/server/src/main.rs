@@ -11,6 +11,7 @@ mod data;
 mod growth;
 mod hello;
 mod http;
+mod import;
 mod index;
 mod measure;
 mod random;

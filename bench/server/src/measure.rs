@@ -144,15 +144,22 @@ pub(crate) async fn closed_loop(
 
 /// User and system seconds a process has used; 0 without a process.
 pub(crate) fn cpu(pid: Option<u32>) -> f64 {
+    pid.and_then(|pid| cpu_at(pid, 11)).unwrap_or(0.0)
+}
+
+/// Processor seconds of the processes that this one started and that have ended.
+pub(crate) fn children_cpu() -> f64 {
+    cpu_at(std::process::id(), 13).unwrap_or(0.0)
+}
+
+/// User and system time in seconds, which are the fields `first` and `first + 1` after the name in a process's `stat`.
+fn cpu_at(pid: u32, first: usize) -> Option<f64> {
     const TICKS_PER_SECOND: f64 = 100.0;
-    let read = || {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", pid?)).ok()?;
-        // The command name is in brackets and may hold spaces: count the fields after it.
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
-        Some((ticks(11)? + ticks(12)?) / TICKS_PER_SECOND)
-    };
-    read().unwrap_or(0.0)
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command name is in brackets and may hold spaces: count the fields after it.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at)?.parse::<f64>().ok();
+    Some((ticks(first)? + ticks(first + 1)?) / TICKS_PER_SECOND)
 }
 
 fn written(pid: Option<u32>) -> u64 {

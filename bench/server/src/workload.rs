@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::Options;
 use crate::data;
 use crate::http::{Connection, encode};
+use crate::import::{self, Input};
 use crate::measure::{Next, Run, Target, closed_loop, memory};
 use crate::random::{self, Random, Zipf};
 use crate::report::Outcome;
@@ -41,6 +42,7 @@ enum Work {
         connections: usize,
     },
     Bulk(&'static str),
+    Import(Input),
     Startup,
     IdleRss,
     LoadedRss,
@@ -103,6 +105,12 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     workload("bulk-products", "the same", Work::Bulk("products")),
     workload("bulk-questions", "the same", Work::Bulk("questions")),
     workload("bulk-users", "the same", Work::Bulk("users")),
+    workload(
+        "import-packages",
+        "`jackdaw import` of a set of documents, from exec to exit",
+        Work::Import(Input::Lines("packages")),
+    ),
+    workload("import-flights", "the same of 10 million rows of CSV", Work::Import(Input::Rows("flights"))),
     workload("loaded-rss", "anonymous memory with the documents for reading loaded", Work::LoadedRss),
     workload("disk", "bytes on disk of the documents for reading", Work::Disk),
     workload("startup", "from exec to the first document of the database for reading", Work::Startup),
@@ -121,9 +129,13 @@ pub(crate) async fn run(
         Work::Route => return Ok(vec![single(Who::Ours, route::nanoseconds(options.seconds), "ns")]),
         Work::Hello(_) => return sweep(work, &[Who::Ours, Who::Hello], subjects, options).await,
         Work::Startup => return startup(subjects, options).await.map(|outcome| vec![outcome]),
-        Work::Bulk(_) if options.data.is_none() => {
+        Work::Bulk(_) | Work::Import(_) if options.data.is_none() => {
             eprintln!("  left out: --data does not say where the sets are");
             return Ok(Vec::new());
+        }
+        Work::Import(input) => {
+            let folder = options.data.as_deref().context("--data is missing")?;
+            return Ok(vec![import::run(*input, folder, options)?]);
         }
         Work::LoadedRss | Work::Disk | Work::IdleRss => {
             let mut outcomes = Vec::new();
@@ -189,7 +201,9 @@ async fn once(work: &Work, target: &Target, warmup: f64, options: &Options) -> R
             data::create_database(&mut connection, "bulk").await?;
             data::bulk_insert(target, "bulk", &documents, 0).await
         }
-        Work::Route | Work::Startup | Work::IdleRss | Work::LoadedRss | Work::Disk => Ok(Run::default()),
+        Work::Route | Work::Import(_) | Work::Startup | Work::IdleRss | Work::LoadedRss | Work::Disk => {
+            Ok(Run::default())
+        }
     }
 }
 
