@@ -4,7 +4,10 @@
 //! starts over. While a commit is being written, which is for the committer's thread (`committer`), the writer goes on: it runs what comes meanwhile in the
 //! next transaction, on top of the one that is not durable yet, and commits that once the journal is free. So a lone write costs one
 //! write to the journal and no hand-over, a thousand at once cost little more, and neither processor nor disk waits for the other. (The storage
-//! engine's own `submit` does the same with the callers' threads; requests here are tasks, which must not block.)
+//! engine's own `submit` does the same with the callers' threads; requests here are tasks, which must not block for long.)
+//!
+//! Where one client writes at a time, waking threads would take longer than the disk: there a short job runs on the thread that submits it, while the writer
+//! sleeps.
 
 mod committer;
 
@@ -97,7 +100,9 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 /// The queue and the thread that empties it.
 pub(crate) struct Merger {
     queue: Arc<Queue>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    /// Locked by whoever runs jobs: the thread, but for [`Merger::submit_short`].
+    writer: Arc<Mutex<Writer>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Queue {
@@ -227,11 +232,23 @@ impl Merger {
         let state = WriterState::load(&environment)?;
         let writer =
             Writer { state, queue: queue.clone(), environment, shared, committer: None, jobs_before: 0 };
+        let writer = Arc::new(Mutex::new(writer));
+        let run = {
+            let (queue, writer) = (queue.clone(), writer.clone());
+            move || {
+                let mut batch = Vec::new();
+                while queue.take(&mut batch) {
+                    writer.lock().run(&mut batch);
+                }
+                // Waits until everything is answered.
+                writer.lock().committer = None;
+            }
+        };
         let thread = std::thread::Builder::new()
             .name("jackdaw-writer".to_owned())
-            .spawn(move || writer.run())
+            .spawn(run)
             .map_err(|error| Error::InvalidOperation(format!("no thread for the writer: {error}")))?;
-        Ok(Merger { queue, writer: Mutex::new(Some(thread)) })
+        Ok(Merger { queue, writer, thread: Mutex::new(Some(thread)) })
     }
 
     pub(crate) fn submit<T: Send + 'static>(
@@ -239,12 +256,41 @@ impl Merger {
         job: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Pending<T> {
         let (reply, answer) = oneshot::channel();
+        self.enqueue(Box::new(ClosureJob { run: Some(job), outcome: None, reply }));
+        Pending(answer)
+    }
+
+    /// As [`Merger::submit`]; where nobody else writes it runs the job, and waits for the disk, before it returns.
+    pub(crate) fn submit_short<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
+        let (reply, answer) = oneshot::channel();
         let job = Box::new(ClosureJob { run: Some(job), outcome: None, reply });
+        match self.lone_writer() {
+            Some(mut writer) => writer.run(&mut vec![job]),
+            None => self.enqueue(job),
+        }
+        Pending(answer)
+    }
+
+    /// The writer, when its thread sleeps, nothing waits for it or for the disk, and its last transaction had one job.
+    fn lone_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        let state = self.queue.state.lock();
+        let sleeps = state.idle == Idle::Jobs && state.waiting.is_empty() && state.unanswered == 0;
+        if !sleeps || state.stopping {
+            return None;
+        }
+        // Under the queue's lock, so that the thread, which may be woken right after, finds the writer taken and waits.
+        self.writer.try_lock().filter(|writer| writer.jobs_before <= 1)
+    }
+
+    fn enqueue(&self, job: Box<dyn Job>) {
         let mut state = self.queue.state.lock();
         if state.stopping {
             drop(state);
             job.answer(Some(&Error::Closed(self.queue.name.clone())));
-            return Pending(answer);
+            return;
         }
         state.waiting.push(job);
         let wake = match state.idle {
@@ -253,7 +299,6 @@ impl Merger {
             Idle::Not | Idle::Answers => false,
         };
         self.queue.leave(state, wake);
-        Pending(answer)
     }
 
     pub(crate) fn queued(&self) -> usize {
@@ -264,7 +309,7 @@ impl Merger {
     pub(crate) fn stop(&self) {
         self.queue.state.lock().stopping = true;
         self.queue.came.notify_one();
-        let thread = self.writer.lock().take();
+        let thread = self.thread.lock().take();
         // The last handle may go in a job, on the writer's own thread.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id())
             && thread.join().is_err()
@@ -280,7 +325,7 @@ impl Drop for Merger {
     }
 }
 
-/// What the writer's thread owns.
+/// What it takes to run jobs.
 struct Writer {
     queue: Arc<Queue>,
     environment: Environment,
@@ -293,39 +338,37 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self) {
-        let mut batch = Vec::new();
-        while self.queue.take(&mut batch) {
-            // Where one writes at a time, nothing is to be won by handing over.
-            let lone = batch.len() == 1 && self.jobs_before <= 1 && self.queue.is_quiet();
-            let hands_over = !lone && self.has_committer();
-            if !hands_over {
-                self.queue.wait_until_answered();
-            }
-            let mut run = 0;
-            let executed = self.execute(&mut batch, &mut run, hands_over);
-            self.queue.put_back(batch.drain(run..));
-            self.jobs_before = run;
-            let jobs = std::mem::take(&mut batch);
-            match executed {
-                Ok(ticket) => {
-                    let commit = Commit { ticket, told: self.state.queued(), jobs };
-                    match self.committer.as_ref().filter(|_| hands_over) {
-                        Some(committer) => committer.take(commit, &self.queue),
-                        None => batch = commit.finish(&self.shared, || ()),
-                    }
+    /// Runs the jobs of `batch`, or the first of them: the others go back to where they came from.
+    fn run(&mut self, batch: &mut Vec<Box<dyn Job>>) {
+        // Where one writes at a time, nothing is to be won by handing over.
+        let lone = batch.len() == 1 && self.jobs_before <= 1 && self.queue.is_quiet();
+        let hands_over = !lone && self.has_committer();
+        if !hands_over {
+            self.queue.wait_until_answered();
+        }
+        let mut run = 0;
+        let executed = self.execute(batch, &mut run, hands_over);
+        self.queue.put_back(batch.drain(run..));
+        self.jobs_before = run;
+        let jobs = std::mem::take(batch);
+        match executed {
+            Ok(ticket) => {
+                let commit = Commit { ticket, told: self.state.queued(), jobs };
+                match self.committer.as_ref().filter(|_| hands_over) {
+                    Some(committer) => committer.take(commit, &self.queue),
+                    None => *batch = commit.finish(&self.shared, || ()),
                 }
-                Err(error) => {
-                    tracing::warn!(database = %self.shared.name, jobs = jobs.len(), %error, "a transaction failed");
-                    // What it was built on is answered first, and read next.
-                    self.queue.wait_until_answered();
-                    // What was counted in memory was for nothing.
-                    if let Err(error) = self.state.reload(&self.environment) {
-                        tracing::error!(database = %self.shared.name, %error, "cannot read the last durable state");
-                    }
-                    for job in jobs {
-                        job.answer(Some(&error));
-                    }
+            }
+            Err(error) => {
+                tracing::warn!(database = %self.shared.name, jobs = jobs.len(), %error, "a transaction failed");
+                // What it was built on is answered first, and read next.
+                self.queue.wait_until_answered();
+                // What was counted in memory was for nothing.
+                if let Err(error) = self.state.reload(&self.environment) {
+                    tracing::error!(database = %self.shared.name, %error, "cannot read the last durable state");
+                }
+                for job in jobs {
+                    job.answer(Some(&error));
                 }
             }
         }

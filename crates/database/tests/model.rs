@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use jackdaw_database::{Database, DatabaseOptions, Error, Expected, IncomingDocument, PutOptions, Snapshot};
+use jackdaw_database::{
+    Database, DatabaseOptions, Error, Expected, IncomingDocument, PutOptions, Snapshot, Transaction,
+};
 use jackdaw_document::Context;
 use jackdaw_storage::disk::SimulatedDisk;
 use jackdaw_storage::disk::simulated::Fault;
@@ -31,6 +33,8 @@ struct Model {
 struct Job {
     writes: Vec<Write>,
     fails: bool,
+    /// Run by the one who submits it, where that can be.
+    short: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +59,7 @@ fn random_job(random: &mut Random) -> Job {
             }
         })
         .collect();
-    Job { writes, fails: random.one_in(7) }
+    Job { writes, fails: random.one_in(7), short: random.one_in(2) }
 }
 
 impl Model {
@@ -148,7 +152,7 @@ fn submit(database: &Database, job: &Job, context: &Context) -> jackdaw_database
         prepared.push((write.clone(), document));
     }
     let fails = job.fails;
-    database.submit(move |transaction| {
+    let run = move |transaction: &mut Transaction<'_>| {
         for (write, document) in &prepared {
             match (write, document) {
                 (Write::Put { id, .. }, Some(document)) => {
@@ -168,7 +172,8 @@ fn submit(database: &Database, job: &Job, context: &Context) -> jackdaw_database
             }
         }
         if fails { Err(Error::InvalidOperation("on purpose".to_owned())) } else { Ok(()) }
-    })
+    };
+    if job.short { database.submit_short(run) } else { database.submit(run) }
 }
 
 fn open(disk: &SimulatedDisk) -> Result<Database, Error> {

@@ -8,6 +8,7 @@ use jackdaw_database::{
 use jackdaw_document::{Context, Mode, Object, Value};
 
 use crate::contexts::with_context_for;
+use crate::endpoints::documents::SHORT_JOB_SIZE_MAX;
 use crate::endpoints::wait_for_indexes::WaitForIndexes;
 use crate::endpoints::{not_supported, patches};
 use crate::error::{ErrorKind, Result};
@@ -15,6 +16,9 @@ use crate::json_text as json;
 use crate::request::DatabaseRequest;
 use crate::response::Response;
 use crate::routes::Routes;
+
+/// Commands that one short job has at most.
+const SHORT_COMMANDS_MAX: usize = 16;
 
 pub(crate) fn routes(routes: &mut Routes) {
     routes.database(Method::POST, "/bulk_docs", bulk_docs);
@@ -64,11 +68,17 @@ async fn bulk_docs(mut request: DatabaseRequest) -> Result<Response> {
     let body = request.bytes().await?;
     let database = &request.database;
     let batch = with_context_for(body.len(), |context| read_batch(&body, context, database))?;
+    let is_small = body.len() <= SHORT_JOB_SIZE_MAX;
     drop(body);
     let waiting = WaitForIndexes::of(&request)?;
     let out = match batch {
         Batch::SingleNode(commands) => {
-            database.submit(move |transaction| run(&commands, transaction)).await?
+            // Scripts may take their time.
+            let is_plain =
+                |command: &Command| matches!(command, Command::Put { .. } | Command::Delete { .. });
+            let is_short = is_small && commands.len() <= SHORT_COMMANDS_MAX && commands.iter().all(is_plain);
+            let job = move |transaction: &mut Transaction<'_>| run(&commands, transaction);
+            if is_short { database.submit_short(job) } else { database.submit(job) }.await?
         }
         Batch::ClusterWide(commands) => {
             let query = request.query();

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use http::{Method, StatusCode};
-use jackdaw_database::{Expected, Fields, IncomingDocument, PutOptions, StoredDocument, ids, print_document};
+use jackdaw_database::{
+    Expected, Fields, IncomingDocument, PutOptions, StoredDocument, Transaction, ids, print_document,
+};
 use jackdaw_query::includes::{Include, Includes};
 use jackdaw_storage::Order;
 use xxhash_rust::xxh3::Xxh3;
@@ -20,6 +22,9 @@ use crate::request::DatabaseRequest;
 use crate::response::Response;
 use crate::routes::Routes;
 use crate::wire::size::humane;
+
+/// Bytes that a write may have so that the thread which has its connection may do it itself, when nobody else writes.
+pub(super) const SHORT_JOB_SIZE_MAX: usize = 16 << 10;
 
 pub(crate) fn routes(routes: &mut Routes) {
     routes.database(Method::GET, "/docs", get);
@@ -218,7 +223,9 @@ async fn put(mut request: DatabaseRequest) -> Result<Response> {
     let document = with_context_for(body.len(), |context| IncomingDocument::parse(&body, context, database))?;
     drop(body);
     let options = PutOptions { expected, ..PutOptions::default() };
-    let stored = database.submit(move |transaction| transaction.put(&id, &document, options)).await?;
+    let is_short = document.as_bytes().len() <= SHORT_JOB_SIZE_MAX;
+    let job = move |transaction: &mut Transaction<'_>| transaction.put(&id, &document, options);
+    let stored = if is_short { database.submit_short(job) } else { database.submit(job) }.await?;
     let mut out = Vec::with_capacity(128);
     out.push(b'{');
     json::string(&mut out, "Id", &stored.id);
@@ -231,7 +238,7 @@ async fn delete(request: DatabaseRequest) -> Result<Response> {
     let query = request.query();
     let id = query.require("id")?.into_owned();
     let expected = Expected::from_text(request.if_match());
-    request.database.submit(move |transaction| transaction.delete(&id, &expected)).await?;
+    request.database.submit_short(move |transaction| transaction.delete(&id, &expected)).await?;
     Ok(Response::no_content())
 }
 
