@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 
 use jackdaw_storage::{CommitTicket, Environment};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -120,6 +120,8 @@ struct QueueState {
     /// Commits with the committer: those not durable yet, and those not answered yet.
     writing: usize,
     unanswered: usize,
+    /// The committer's thread.
+    committer: Option<ThreadId>,
 }
 
 /// What the sleeping writer is woken for.
@@ -132,6 +134,8 @@ enum Idle {
     Jobs,
     /// For a number of jobs, or because the journal is free.
     Journal,
+    /// Because the journal is free.
+    Written,
     /// Because everything is answered.
     Answers,
 }
@@ -156,11 +160,12 @@ impl Queue {
     fn take_while_writing(&self, batch: &mut Vec<Box<dyn Job>>) -> bool {
         let mut state = self.state.lock();
         while state.writing > 0 {
-            if state.waiting.len() >= WOKEN_FOR_MIN && batch.len() < BATCH_MAX {
+            let is_full = batch.len() >= BATCH_MAX;
+            if state.waiting.len() >= WOKEN_FOR_MIN && !is_full {
                 state.give(batch);
                 return true;
             }
-            state.idle = Idle::Journal;
+            state.idle = if is_full { Idle::Written } else { Idle::Journal };
             self.came.wait(&mut state);
             state.idle = Idle::Not;
         }
@@ -178,8 +183,7 @@ impl Queue {
     fn wait_until_written(&self) {
         let mut state = self.state.lock();
         while state.writing > 0 {
-            // Jobs wake it too, now and then, and it sleeps on.
-            state.idle = Idle::Journal;
+            state.idle = Idle::Written;
             self.came.wait(&mut state);
             state.idle = Idle::Not;
         }
@@ -230,12 +234,20 @@ impl Merger {
         let queue =
             Arc::new(Queue { state: Mutex::default(), came: Condvar::new(), name: shared.name.clone() });
         let state = WriterState::load(&environment)?;
-        let writer =
-            Writer { state, queue: queue.clone(), environment, shared, committer: None, jobs_before: 0 };
+        let writer = Writer {
+            state,
+            queue: queue.clone(),
+            environment,
+            shared,
+            committer: None,
+            jobs_before: 0,
+            is_unsure: false,
+        };
         let writer = Arc::new(Mutex::new(writer));
         let run = {
             let (queue, writer) = (queue.clone(), writer.clone());
             move || {
+                let _ending = Ending(&queue);
                 let mut batch = Vec::new();
                 while queue.take(&mut batch) {
                     writer.lock().run(&mut batch);
@@ -296,7 +308,7 @@ impl Merger {
         let wake = match state.idle {
             Idle::Jobs => true,
             Idle::Journal => state.waiting.len() >= WOKEN_FOR_MIN,
-            Idle::Not | Idle::Answers => false,
+            Idle::Not | Idle::Written | Idle::Answers => false,
         };
         self.queue.leave(state, wake);
     }
@@ -310,8 +322,9 @@ impl Merger {
         self.queue.state.lock().stopping = true;
         self.queue.came.notify_one();
         let thread = self.thread.lock().take();
-        // The last handle may go in a job, on the writer's own thread.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id())
+        // The last handle may go in a job, on the writer's own thread, or in a watcher, on the committer's, for which the writer waits.
+        let (own, committer) = (std::thread::current().id(), self.queue.state.lock().committer);
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != own && committer != Some(own))
             && thread.join().is_err()
         {
             tracing::error!(database = %self.queue.name, "the writer's thread panicked");
@@ -325,6 +338,20 @@ impl Drop for Merger {
     }
 }
 
+/// The writer's thread runs. When it ends, even by a panic, nobody waits for it in vain.
+struct Ending<'a>(&'a Queue);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.stopping = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        // Which answers that the database is gone.
+        drop(waiting);
+    }
+}
+
 /// What it takes to run jobs.
 struct Writer {
     queue: Arc<Queue>,
@@ -335,6 +362,8 @@ struct Writer {
     committer: Option<Committer>,
     /// Jobs of the last transaction.
     jobs_before: usize,
+    /// A transaction was begun and did not come to its end: `state` may count what is not there.
+    is_unsure: bool,
 }
 
 impl Writer {
@@ -347,30 +376,46 @@ impl Writer {
             self.queue.wait_until_answered();
         }
         let mut run = 0;
+        if std::mem::replace(&mut self.is_unsure, true) {
+            self.reload();
+        }
         let executed = self.execute(batch, &mut run, hands_over);
+        self.is_unsure = false;
         self.queue.put_back(batch.drain(run..));
         self.jobs_before = run;
         let jobs = std::mem::take(batch);
         match executed {
             Ok(ticket) => {
-                let commit = Commit { ticket, told: self.state.queued(), jobs };
-                match self.committer.as_ref().filter(|_| hands_over) {
-                    Some(committer) => committer.take(commit, &self.queue),
-                    None => *batch = commit.finish(&self.shared, || ()),
+                // Without a ticket nothing was written, counters neither.
+                let told = ticket.is_some().then(|| self.state.queued());
+                let commit = Commit { ticket, told, jobs };
+                let refused = match self.committer.as_ref().filter(|_| hands_over) {
+                    Some(committer) => committer.take(commit, &self.queue).err(),
+                    None => Some(commit),
+                };
+                if let Some(commit) = refused {
+                    *batch = commit.finish(&self.shared, || ());
+                    if hands_over {
+                        self.committer = None;
+                    }
                 }
             }
             Err(error) => {
                 tracing::warn!(database = %self.shared.name, jobs = jobs.len(), %error, "a transaction failed");
-                // What it was built on is answered first, and read next.
-                self.queue.wait_until_answered();
-                // What was counted in memory was for nothing.
-                if let Err(error) = self.state.reload(&self.environment) {
-                    tracing::error!(database = %self.shared.name, %error, "cannot read the last durable state");
-                }
+                self.reload();
                 for job in jobs {
                     job.answer(Some(&error));
                 }
             }
+        }
+    }
+
+    /// Forgets what was counted in memory for nothing.
+    fn reload(&mut self) {
+        // What it was built on is answered first, and read next.
+        self.queue.wait_until_answered();
+        if let Err(error) = self.state.reload(&self.environment) {
+            tracing::error!(database = %self.shared.name, %error, "cannot read the last durable state");
         }
     }
 

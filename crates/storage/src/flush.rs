@@ -246,21 +246,20 @@ fn journal_thread(inner: &Inner) {
         if inner.check_healthy().is_err() {
             continue;
         }
+        if prepare {
+            // Errors show to those who wait for their commits; this thread only helps.
+            if let Err(error) = drive_all(inner) {
+                tracing::debug!(%error, "writing queued commits failed");
+            }
+            if inner.journal.wants_preparing()
+                && let Err(error) = inner.journal.prepare()
+            {
+                tracing::warn!(path = %inner.disk.path().display(), %error, "cannot prepare the next journal file");
+            }
+        }
         // A failure shows to whoever needs the memory.
         if let Err(error) = inner.table.prepare_memory() {
             tracing::debug!(%error, "cannot get memory ready");
-        }
-        if !prepare {
-            continue;
-        }
-        // Errors show to those who wait for their commits; this thread only helps.
-        if let Err(error) = drive_all(inner) {
-            tracing::debug!(%error, "writing queued commits failed");
-        }
-        if inner.journal.wants_preparing()
-            && let Err(error) = inner.journal.prepare()
-        {
-            tracing::warn!(path = %inner.disk.path().display(), %error, "cannot prepare the next journal file");
         }
     }
 }

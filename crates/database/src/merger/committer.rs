@@ -1,5 +1,6 @@
 //! The second half of a commit, on a thread of its own: waiting for the disk, telling others, answering.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -16,7 +17,7 @@ pub(super) struct Commit {
     /// `None`: it changed nothing.
     pub(super) ticket: Option<CommitTicket>,
     /// Who is told of what once it is durable.
-    pub(super) told: Told,
+    pub(super) told: Option<Told>,
     pub(super) jobs: Vec<Box<dyn Job>>,
 }
 
@@ -26,7 +27,13 @@ impl Commit {
         let failure = self.ticket.and_then(|ticket| ticket.wait().err()).map(Error::from);
         written();
         match &failure {
-            None => self.told.tell(shared),
+            None => {
+                // It is durable, whatever becomes of those who are told.
+                let tell = AssertUnwindSafe(|| self.told.as_mut().map(|told| told.tell(shared)));
+                if catch_unwind(tell).is_err() {
+                    tracing::error!(database = %shared.name, "a listener to commits panicked");
+                }
+            }
             // The environment takes no more writes, as the next transaction will find.
             Some(error) => {
                 tracing::warn!(database = %shared.name, jobs = self.jobs.len(), %error, "a commit failed");
@@ -41,39 +48,38 @@ impl Commit {
 
 /// The thread, and the way to it.
 pub(super) struct Committer {
-    commits: Option<Sender<Commit>>,
+    commits: Option<Sender<Counted>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// A commit on its way.
+struct Counted {
+    commit: Commit,
+    written: Count,
+    /// Dropped last.
+    answered: Count,
 }
 
 impl Committer {
     /// Starts the thread; `None` when there can be no more threads.
     pub(super) fn start(queue: Arc<Queue>, shared: Arc<Shared>) -> Option<Committer> {
-        let (commits, taken) = channel::<Commit>();
+        let (commits, taken) = channel::<Counted>();
         let run = move || {
-            for commit in taken {
-                let _answered = Counted { queue: &queue, is_answer: true };
-                let written = Counted { queue: &queue, is_answer: false };
+            queue.state.lock().committer = Some(std::thread::current().id());
+            for Counted { commit, written, answered } in taken {
                 commit.finish(&shared, || drop(written));
+                drop(answered);
             }
         };
         let thread = std::thread::Builder::new().name("jackdaw-commits".to_owned()).spawn(run).ok()?;
         Some(Committer { commits: Some(commits), thread: Some(thread) })
     }
 
-    /// Takes a commit over. They are finished in the order in which they come.
-    pub(super) fn take(&self, commit: Commit, queue: &Queue) {
-        let mut state = queue.state.lock();
-        state.writing += 1;
-        state.unanswered += 1;
-        drop(state);
-        if let Some(commits) = &self.commits
-            && let Err(refused) = commits.send(commit)
-        {
-            // The thread is gone, by a panic. Dropping the jobs answers that the database is.
-            drop(refused);
-            drop(Counted { queue, is_answer: false });
-            drop(Counted { queue, is_answer: true });
-        }
+    /// Takes a commit over. They are finished in the order in which they come. Returns it when the thread is gone, by a panic.
+    pub(super) fn take(&self, commit: Commit, queue: &Arc<Queue>) -> Result<(), Commit> {
+        let Some(commits) = &self.commits else { return Err(commit) };
+        let (written, answered) = (Count::new(queue, false), Count::new(queue, true));
+        commits.send(Counted { commit, written, answered }).map_err(|refused| refused.0.commit)
     }
 }
 
@@ -86,13 +92,22 @@ impl Drop for Committer {
     }
 }
 
-/// A commit that counts as not written, or as not answered, until this is dropped; a panic does that, too.
-struct Counted<'a> {
-    queue: &'a Queue,
+/// While this lives, a commit counts as not written, or as not answered; so a panic that drops it keeps nobody waiting.
+struct Count {
+    queue: Arc<Queue>,
     is_answer: bool,
 }
 
-impl Drop for Counted<'_> {
+impl Count {
+    fn new(queue: &Arc<Queue>, is_answer: bool) -> Count {
+        let mut state = queue.state.lock();
+        *(if is_answer { &mut state.unanswered } else { &mut state.writing }) += 1;
+        drop(state);
+        Count { queue: queue.clone(), is_answer }
+    }
+}
+
+impl Drop for Count {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock();
         let wake = if self.is_answer {
@@ -100,7 +115,7 @@ impl Drop for Counted<'_> {
             state.unanswered == 0 && state.idle == Idle::Answers
         } else {
             state.writing -= 1;
-            state.writing == 0 && state.idle == Idle::Journal
+            state.writing == 0 && matches!(state.idle, Idle::Journal | Idle::Written)
         };
         self.queue.leave(state, wake);
     }

@@ -19,9 +19,9 @@ pub(crate) const CHUNK_FRAMES: usize = if cfg!(loom) { 4 } else { (2 << 20) / PA
 const CHUNK_SIZE: usize = CHUNK_FRAMES * PAGE_SIZE;
 /// The first chunks stay without huge pages, so that a small environment stays small.
 const SMALL_CHUNKS: usize = 4;
-/// Chunks touched ahead at most, and how many there must be in use for each.
+/// Chunks touched ahead at most, and for how many new ones each.
 const READY_MAX: usize = 4;
-const USED_FOR_READY: usize = 4;
+const GROWN_FOR_READY: usize = 4;
 
 /// The chunks mapped so far.
 #[derive(Default)]
@@ -29,9 +29,10 @@ pub(crate) struct ScratchMemory {
     chunks: Mutex<Vec<Chunk>>,
     /// Touched ahead, for [`ScratchMemory::grow`] to hand out.
     ready: Mutex<Vec<Chunk>>,
-    /// How many there are of each.
-    used_count: AtomicUsize,
     ready_count: AtomicUsize,
+    /// Chunks handed out, and those of them since memory was last given back.
+    used_count: AtomicUsize,
+    grown: AtomicUsize,
 }
 
 struct Chunk(NonNull<u8>);
@@ -53,12 +54,13 @@ impl ScratchMemory {
         let base = chunk.0;
         self.chunks.lock().push(chunk);
         self.used_count.fetch_add(1, Ordering::Relaxed);
+        self.grown.fetch_add(1, Ordering::Relaxed);
         Ok(base)
     }
 
     /// Whether [`ScratchMemory::prepare`] has work to do.
     pub(crate) fn wants_preparing(&self) -> bool {
-        let wanted = (self.used_count.load(Ordering::Relaxed) / USED_FOR_READY).min(READY_MAX);
+        let wanted = (self.grown.load(Ordering::Relaxed) / GROWN_FOR_READY).min(READY_MAX);
         self.ready_count.load(Ordering::Relaxed) < wanted
     }
 
@@ -78,6 +80,7 @@ impl ScratchMemory {
 
     /// Gives chunks back that were touched ahead.
     pub(crate) fn forget_ready(&self) {
+        self.grown.store(0, Ordering::Relaxed);
         let mut ready = self.ready.lock();
         self.ready_count.fetch_sub(ready.len(), Ordering::Relaxed);
         ready.clear();

@@ -53,6 +53,8 @@ pub(crate) struct Writer {
     /// New pages and the pages that they were made from.
     pub(super) derived: Vec<(PageNumber, PageNumber)>,
     pub(super) dirty: Vec<Dirty>,
+    /// Bytes of scratch memory that the versions in `dirty` take.
+    pub(super) changed: u64,
     /// Versions changed in place since the savepoint, in the order of their first change.
     pub(super) undo: Vec<Undo>,
     /// The numbers of the open savepoints, the innermost last, and the last number ever given out.
@@ -122,6 +124,7 @@ impl Writer {
             boundary: last,
             derived: Vec::new(),
             dirty: Vec::new(),
+            changed: 0,
             undo: Vec::new(),
             savepoints: Vec::new(),
             last_savepoint: 0,
@@ -197,9 +200,9 @@ impl WriteTransaction {
         self.id
     }
 
-    /// Bytes of scratch memory that the pages changed so far take, about.
+    /// Bytes of scratch memory that what was changed so far takes.
     pub fn changed_size(&self) -> u64 {
-        self.writer.dirty.len() as u64 * PAGE_SIZE as u64
+        self.writer.changed
     }
 
     /// Undoes everything; the same as dropping the transaction.
@@ -292,6 +295,7 @@ impl WriteTransaction {
         let chains = table.chains();
         while self.writer.dirty.len() > length {
             if let Some(Dirty { page, kind: DirtyKind::Version(link), .. }) = self.writer.dirty.pop() {
+                self.writer.changed -= table.at(link).size as u64;
                 table.pop(page, link, &chains);
             }
         }
@@ -301,6 +305,7 @@ impl WriteTransaction {
     /// Gives up the write lock's transaction without undoing: the commit has taken over.
     pub(super) fn finish(&mut self) {
         self.done = true;
+        self.writer.changed = 0;
         self.writer.undo.clear();
         self.writer.savepoints.clear();
         if self.writer.freed.is_long() {
@@ -338,6 +343,7 @@ impl WriteTransaction {
             ..state
         };
         let first = self.inner.table.push(page, found.link);
+        writer.changed += found.size as u64;
         writer.dirty.push(Dirty { page, kind: DirtyKind::Version(found.link), first });
     }
 
